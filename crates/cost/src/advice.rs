@@ -76,7 +76,7 @@ struct Case<'a> {
     bill: &'a Bill,
     tasks: Vec<&'a TaskRow>,
     switches: f64,
-    /// Who ran while the tasks waited; absent when the Trace does not say, or when all tasks are recorded.
+    /// The tasks and programs that ran while the tasks waited. Absent when the Trace does not say, or when all tasks are recorded.
     front: Option<Front>,
 }
 
@@ -248,7 +248,7 @@ impl Case<'_> {
         }
         let (pid, round) = by_process.into_iter().max_by_key(|(pid, round)| (round.count, *pid))?;
         let Round { count, across, threads, pairs } = round;
-        // Two threads that take turns are no round, though a third starts them and waits for their end.
+        // Two threads that take turns do not form a round, even if a third thread starts them and waits for their end.
         let of_two = pairs.into_values().max().unwrap_or(0) as f64;
         if threads.len() < 3
             || of_two > MOST_SHARE_OF_TWO * count as f64

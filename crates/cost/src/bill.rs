@@ -245,7 +245,7 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     let sum = |count: fn(&TaskRow) -> u64| inputs.trace.in_scope().map(count).sum::<u64>();
     let (voluntary, involuntary) = (sum(|task| task.voluntary), sum(|task| task.involuntary));
     if inputs.trace.header.totals.wakeups.is_none() {
-        // Nobody saw who woke and who preempted whom; how many were preempted is known.
+        // The Trace has neither wakers nor preempting tasks. The number of preemptions is known.
         let share = involuntary as f64 / switches as f64;
         let preemption = Cause { kind: CauseKind::Preemption, share, who: Vec::new() };
         return if involuntary > 0 { vec![preemption] } else { Vec::new() };

@@ -13,9 +13,9 @@ use swtch_trace::tables::CpuRow;
 
 /// Below this part of the CPUs' time, stolen time changes no answer: a cost that it could explain is as small itself.
 const LEAST_STOLEN: f64 = 0.01;
-/// Waits that are a smaller part of the tasks' CPU time than this are no result that needs an explanation.
+/// Waits need an explanation only if they are at least this part of the tasks' CPU time.
 const LEAST_WAIT_PER_RUN: f64 = 0.1;
-/// A tick of the kernel's accounting on most machines, ns: what is shorter cannot be told from nothing.
+/// A tick of the kernel's accounting on most machines, ns. The accounting cannot distinguish a shorter time from zero.
 const TICK_NS: f64 = 10_000_000.0;
 
 /// Something beside the workload that is large enough to explain a figure of a Trace.

@@ -1,18 +1,18 @@
-//! Who had the CPU while tasks waited for it: other tasks of the recording, or programs that were not recorded.
+//! The tasks that had the CPU while recorded tasks waited for it: other recorded tasks, or programs that were not recorded.
 
 use crate::bill::Inputs;
 use std::collections::{HashMap, HashSet};
 use swtch_trace::model::Scope;
 use swtch_trace::tables::{CpuRow, TaskRow};
 
-/// The preemptions may say who was in front when the waits after them are at least this part of all waits.
+/// The preemptions show which tasks were in front only if the waits after them are at least this part of all waits.
 const LEAST_PREEMPTED: f64 = 0.1;
-/// A CPU on which less than this part of the tasks' time passed is not one that they waited for.
+/// The tasks waited for a CPU only if at least this part of their time passed on it.
 const LEAST_ON_CPU: f64 = 0.05;
 /// Programs named.
 const NAMES: usize = 2;
 
-/// Who was in front of the tasks that were recorded.
+/// The tasks that were in front of the recorded tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Front {
     /// Part of the tasks' waiting that was behind programs that were not recorded.
@@ -44,8 +44,8 @@ impl Front {
     }
 }
 
-/// Whether the tasks waited longer than they ran. Everything that ran on their CPUs was in front of them then; who preempted them was only the
-/// first of a queue.
+/// Whether the tasks waited longer than they ran. If they did, everything that ran on their CPUs was in front of them. The task that preempted
+/// them was only the first of a queue then.
 fn crowded(inputs: Inputs<'_>) -> bool {
     let sum =
         |of: fn(&TaskRow) -> u64| inputs.trace.tables.in_scope().map(|task| of(task) as f64).sum::<f64>();

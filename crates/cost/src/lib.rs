@@ -3,7 +3,7 @@
 //! [`CostModel`] is a price list, taken from a machine's Profile; [`bill()`] applies it to a Trace's header and tasks.
 //!
 //! Modules: `model` (the price list), `refill` (caches), `in_place` (switches that were measured), `money`; `advice` (what stands out, and
-//! what to try) with `front` (who had the CPU while tasks waited) and `caveat` (what else explains a Trace).
+//! what to try) with `front` (the tasks that had the CPU while others waited) and `caveat` (what else explains a Trace).
 #![forbid(unsafe_code)]
 
 mod advice;

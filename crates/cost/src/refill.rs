@@ -61,8 +61,9 @@ impl<'a> Refills<'a> {
         Some((Range { low: 0.0, high: found.0.min(run_ns) }, found.1))
     }
 
-    /// For one return: the task's own memory at its dearest, or the curve up to the largest array that anybody had; and for the time in the
-    /// kernel, whose memory no page table of the task tells of, what it has the time to touch.
+    /// The bound for one return. The bound of user time is the task's own memory at its dearest, or the curve up to the largest working set of any
+    /// task, if that is less. The bound of kernel time is the memory that the task has the time to touch. The task's page tables do not show the
+    /// kernel's memory.
     fn by_working_set(&self, task: &TaskRow, slice_ns: f64) -> Option<f64> {
         let bytes = task.working_set_bytes?;
         let (user_ns, system_ns) = (task.user_ns? as f64, task.system_ns? as f64);
@@ -73,7 +74,7 @@ impl<'a> Refills<'a> {
         Some(curve_ns.min(self.all_of_it_ns(bytes)?).min(user_ns) + in_kernel_ns)
     }
 
-    /// Refilling all of so much memory, each line at the dearest that any array's were.
+    /// The cost of refilling `bytes` of memory, each line at the highest price that a line of any array had.
     fn all_of_it_ns(&self, bytes: u64) -> Option<f64> {
         let smallest = self.model.refills.iter().min_by_key(|point| point.array_bytes)?;
         // What a switch costs whatever the array: some is left of it in the curve's first point.
@@ -100,7 +101,7 @@ impl CostModel {
         self.most_within_ns(slice_ns, None)
     }
 
-    /// The same for arrays of at most so many bytes: of the next size that was measured.
+    /// The same for arrays of at most `bytes`, rounded up to the next size that was measured.
     fn most_within_ns(&self, slice_ns: f64, bytes: Option<u64>) -> Option<f64> {
         let first = self.refills.first()?;
         let sizes = self.refills.iter().map(|point| point.array_bytes);

@@ -269,7 +269,7 @@ impl Timeline {
 }
 
 impl Response {
-    /// When the spinners ran and when they did not; nothing where none was asked for, or its gaps could not be told.
+    /// When the spinners ran and when they stood still. Absent if the request asked for no spinners, or if their gaps could not be determined.
     pub fn timeline(&self) -> Option<Timeline> {
         let gaps = self.throttling.as_ref()?.gaps.iter().map(|[start, length]| (*start, *length));
         let mut gaps: Vec<(u64, u64)> = gaps.collect();

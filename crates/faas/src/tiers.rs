@@ -83,7 +83,7 @@ pub struct Function {
 pub struct TierSet {
     /// `gcf-1`, `lambda` or a file.
     pub name: String,
-    /// Who says so.
+    /// The origin of the tiers, such as the platform that has them.
     pub source: String,
 }
 

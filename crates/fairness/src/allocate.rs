@@ -34,7 +34,7 @@ impl Allocator {
         Self::default()
     }
 
-    /// One that will not allocate for up to so many applications.
+    /// An allocator that allocates no further memory for up to this number of applications.
     pub fn with_capacity(applications: usize) -> Self {
         Self {
             order: Vec::with_capacity(applications),
@@ -52,7 +52,7 @@ impl Allocator {
     /// Computes the share of each application; their sum is [`Cores::budget`].
     ///
     /// # Errors
-    /// When there is no application, a speedup is no number above 0, a parameter is out of its range, or `shares` has another length.
+    /// When there are no applications, a speedup is not a number above 0, a parameter is out of its range, or `shares` has another length.
     pub fn allocate(
         &mut self,
         cores: Cores,

@@ -35,10 +35,10 @@ pub struct TypedShares {
 }
 
 impl CoreTypes {
-    /// `counts` has how many cores there are of each kind, `speeds` for each application its speed on each kind, in any unit.
+    /// `counts` has the number of cores of each kind. `speeds` has, for each application, its speed on each kind, in any unit.
     ///
     /// # Errors
-    /// When there is no core or no application, a row has another length than `counts`, or a speed is no number above 0.
+    /// When there are no cores or applications, a row has another length than `counts`, or a speed is not a number above 0.
     pub fn new(counts: Vec<u32>, speeds: Vec<Vec<f64>>) -> Result<Self, FairnessError> {
         if counts.iter().all(|count| *count == 0) {
             return Err(FairnessError::NoCores);
@@ -59,10 +59,11 @@ impl CoreTypes {
         Ok(Self { counts, speeds, tasks, least_share: 0.0 })
     }
 
-    /// Applications have so many tasks each instead of one; they share alike, and each counts as much as another application's.
+    /// Sets the number of tasks of each application, which is one otherwise. The tasks of an application share alike, and each task counts as much
+    /// as a task of another application.
     ///
     /// # Errors
-    /// When it is another number of applications, or one has no task.
+    /// When `tasks` has another number of applications, or an application has no task.
     pub fn with_tasks(mut self, tasks: Vec<u32>) -> Result<Self, FairnessError> {
         let (found, expected) = (tasks.len(), self.speeds.len());
         if found != expected || tasks.contains(&0) {

@@ -10,7 +10,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// A machine with so many of each.
+    /// A machine with these numbers of fast and slow cores.
     ///
     /// # Errors
     /// Without any core.
@@ -72,7 +72,7 @@ pub fn performance(cores: Cores, speedups: &[f64], shares: &[f64], achieved: &mu
     }
 }
 
-/// `e = s - 1`, never below 0: nobody is worse off on a fast core.
+/// `e = s - 1`, never below 0: an application is never worse off on a fast core.
 pub(crate) fn gain(speedup: f64) -> f64 {
     (speedup - 1.0).max(0.0)
 }

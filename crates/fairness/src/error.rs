@@ -9,7 +9,7 @@ pub enum FairnessError {
     /// A machine without cores.
     #[error("a machine needs a core; 0 fast and 0 slow ones leave nothing to share")]
     NoCores,
-    /// Nobody to share.
+    /// There are no applications to share the cores.
     #[error("no speedups: name at least one application's")]
     NoApplications,
     /// A speedup that is none.

@@ -38,7 +38,7 @@ impl Interval {
     }
 }
 
-/// Decides what runs next from what ran so far. Before the first interval nobody is worse off than another: it is max-perf.
+/// Decides from the intervals so far which one runs next. The first is max-perf, because no application is worse off than another before it.
 #[derive(Clone, Debug)]
 pub struct Guaranteed {
     threshold: f64,

@@ -1,4 +1,4 @@
-//! Who gets how much of the fast cores: the fair policies for machines with fast and slow cores, and what they are measured by.
+//! Each application's share of the fast cores: the fair policies for machines with fast and slow cores, and the metrics of their fairness.
 //!
 //! Sources: Kim and Huh, "Fairness-oriented OS scheduling support for multicore systems" (ICS 2016) and "Exploring the design space of fair
 //! scheduling supports for asymmetric multicore systems" (IEEE Transactions on Computers 67(8), 2018); Kwon et al. (ISCA 2011) and Li et al.

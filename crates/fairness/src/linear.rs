@@ -1,6 +1,6 @@
 //! Linear programs, by the dual simplex method.
 
-/// What is below this is 0: the programs here have coefficients near 1.
+/// Numbers below this count as 0, since the programs here have coefficients near 1.
 const ZERO: f64 = 1e-9;
 /// Steps without progress after which ties are broken by Bland's rule, which never goes round in a circle.
 const PATIENCE: usize = 50;
@@ -24,7 +24,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// A program of so many limits and variables, all of whose numbers are 0. Takes up the room of the one before.
+    /// Makes this a program of `rows` limits and `columns` variables, all of whose numbers are 0. Reuses the memory of the program before it.
     pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
         (self.rows, self.columns) = (rows, columns);
         self.table.clear();

@@ -64,7 +64,7 @@ pub enum Variant {
     Mix,
 }
 
-/// Parameters of policies, as somebody gives them.
+/// Parameters of policies, as the caller gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// What each keeps of its performance under max-fair.

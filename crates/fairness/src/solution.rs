@@ -25,7 +25,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Shares by `policy`, with so many first `intervals` where it decides interval by interval.
+    /// Shares by `policy`. Includes the first `intervals` intervals if the policy decides interval by interval.
     ///
     /// # Errors
     /// As [`Allocator::allocate`].

@@ -1,4 +1,4 @@
-//! Figures of a Profile that cannot be true. Whoever prints, writes or reads a Profile makes these checks first.
+//! Figures of a Profile that cannot be true. Code that prints, writes or reads a Profile makes these checks first.
 
 use crate::model::{Direct, Estimate, Knee, Profile, Region};
 use crate::samples::Sample;
@@ -9,7 +9,7 @@ use swtch_units::input_error::{Checks, Refused};
 const ROUNDING: f64 = 1e-6;
 /// A deviation of the counted from the expected switches that is flagged, as a share of the expected ones.
 pub const UNEXPECTED_SWITCHES_SHARE: f64 = 0.05;
-/// Stray switches in a batch that are no deviation: one, and half of another.
+/// Stray switches in a batch that do not count as a deviation: one, and half of another.
 pub const STRAY_SWITCHES: f64 = 1.5;
 /// What a Profile that was measured says of its source; an invented one need not agree with itself.
 const MEASURED: &str = "measured";

@@ -257,8 +257,8 @@ fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
     found.iter().map(words).collect()
 }
 
-/// What differs between two machines, or two states of one, that changes what a switch costs, as `what: then -> now`. What one of the two
-/// does not say is no difference.
+/// The differences between two machines, or two states of one, that change the cost of a switch, as `what: then -> now`. A property that one of
+/// the two does not have does not count as a difference.
 ///
 /// ```
 /// use swtch_profile::compare::different_machines;

@@ -74,7 +74,7 @@ impl Observer<swtch_record::Progress> for Listener {
     }
 
     fn signal(&mut self) -> Option<i32> {
-        // Whoever stops recording a command has no other hold on it.
+        // A caller that stops the recording has no other way to end the recorded command.
         let first = Observer::<swtch_record::Progress>::stop(self)
             && !std::mem::replace(&mut self.ended_command, true);
         first.then_some(SIGTERM)

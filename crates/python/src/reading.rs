@@ -1,4 +1,4 @@
-//! What can be told from Profiles.
+//! Summaries and comparisons of Profiles.
 
 use crate::errors::{file_error, mistake};
 use pyo3::prelude::*;

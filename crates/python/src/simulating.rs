@@ -62,13 +62,13 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
     serde_json::to_string(&document).map_err(mistake)
 }
 
-/// What can go wrong, until there is an interpreter to raise it in.
+/// An error that is kept until an interpreter is attached, which can raise it.
 enum Failure {
     Plan(PlanError),
     Simulate(SimulateError),
 }
 
-/// What cannot be simulated is a `UsageError`, what goes wrong in the simulation a `SimulationError`, what the system refused an `OSError`.
+/// A request that cannot be simulated raises a `UsageError`. A failure in the simulation raises a `SimulationError`, one of the system an `OSError`.
 fn exception(failure: Failure) -> PyErr {
     match failure {
         Failure::Plan(PlanError::Sim(error)) => of_the_simulator(&error),

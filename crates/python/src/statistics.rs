@@ -10,7 +10,7 @@ use swtch_stats::{
 /// Of all intervals.
 const CONFIDENCE: f64 = 0.95;
 const RESAMPLES: usize = 2_000;
-/// Below so many values a bootstrap interval is too narrow to be given.
+/// With fewer values than this, a bootstrap interval is too narrow to be given.
 const ENOUGH_TO_RESAMPLE: usize = 10;
 
 /// What numbers say, as JSON: `median` with the 95 % interval of order statistics (`low`, `high`; with fewer than 6 values their range, and
@@ -81,7 +81,7 @@ fn of(values: &[f64], quantiles: &[f64]) -> Value {
     })
 }
 
-/// How likely the range of so many values holds the median: all are on one side of it with the chance of so many alike tosses of a coin.
+/// The chance that the range of `n` values holds the median. All lie on one side of it with the chance that `n` tosses of a coin are alike.
 fn range_coverage(n: usize) -> f64 {
     1.0 - 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX) - 1)
 }

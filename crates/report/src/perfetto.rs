@@ -1,16 +1,16 @@
-//! A Trace as Perfetto's viewer (ui.perfetto.dev) opens it: which thread runs on each CPU, what state each thread is in and who
-//! woke it, processes and threads by name, and counters over time.
+//! A Trace as Perfetto's viewer (ui.perfetto.dev) opens it. It shows the thread that runs on each CPU, each thread's state and waker, processes
+//! and threads by name, and counters over time.
 //!
 //! The messages are written by hand, from protos/perfetto/trace/ of Perfetto v59 (trace_packet.proto, ftrace/sched.proto,
-//! ps/process_tree.proto, track_event/): the crates that generate them compile for minutes. Switches are written as they are read, so
-//! memory is bounded by the number of tasks.
+//! ps/process_tree.proto, track_event/), because the crates that generate them take minutes to compile. Switches are written as they are read,
+//! so that the number of tasks bounds the memory.
 //!
-//! What goes where:
-//! - a switch is an ftrace event `sched_switch` on its CPU. A state `other` is shown as ended when it is the last that was seen of the
-//!   task, else as stopped. Priorities are not in a Trace; the viewer shows 0.
-//! - a wake-up is an ftrace event `sched_waking` at the moment from which the task waited, since that is all a switch tells of it. One
-//!   without a waker is marked as done in an interrupt. It stands near the switch that ended the wait; the viewer sorts.
-//! - times are CLOCK_MONOTONIC, and stand for CLOCK_BOOTTIME, which ftrace events have: the two differ by time asleep only.
+//! The parts of a Trace in this format:
+//! - A switch is an ftrace event `sched_switch` on its CPU. A task in state `other` is shown as ended if that is the last the Trace has of it,
+//!   else as stopped. A Trace has no priorities, so the viewer shows 0.
+//! - A wake-up is an ftrace event `sched_waking` at the time from which the task waited, since a switch has no other time of it. A wake-up
+//!   without a waker is marked as done in an interrupt. It is written near the switch that ended the wait, and the viewer sorts.
+//! - Times are CLOCK_MONOTONIC. They are written as CLOCK_BOOTTIME, which ftrace events have: the two differ only by time asleep.
 
 mod counters;
 mod events;
@@ -53,7 +53,7 @@ pub struct Written {
     pub threads: u64,
     /// Counter tracks.
     pub counters: u64,
-    /// What is in the Trace and has no place in this format, or not in this Trace although the format has a place; in words.
+    /// Data of the Trace for which this format has no place, and data that the format has a place for and the Trace lacks. In words.
     pub left_out: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use swtch_trace::model::Scope;
 use swtch_trace::tables::{InterruptRow, PreemptionRow, TaskRow};
 use swtch_trace::{TraceView, figures};
 
-/// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
+/// A Trace's figures and its bill. This is the one place that decides which of them are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
     /// What was recorded. Pairs and interrupts are the most frequent first, cgroups those with most switches.

@@ -43,7 +43,7 @@ pub fn order_statistic<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     sorted.get(rank(share, sorted.len() as u64) as usize - 1).copied()
 }
 
-/// Which of so many values is the quantile, counted from 1.
+/// The rank of the quantile among `count` values, counted from 1.
 fn rank(share: f64, count: u64) -> u64 {
     ((share.clamp(0.0, 1.0) * count as f64).ceil() as u64).max(1)
 }

@@ -5,7 +5,7 @@ use crate::moments::{mean, variance};
 use crate::quantiles::sorted;
 use crate::student_distribution::{two_sided_point, two_sided_tail};
 
-/// With fewer launches nothing can be said about the noise between them.
+/// With fewer launches than this, the noise between them is not known.
 pub const LEAST_LAUNCHES: usize = 3;
 /// Share of the launches that is cut off at either end, from [`LEAST_TO_TRIM`] launches on: one launch in five that met a slow phase of the host
 /// does not decide.

@@ -62,7 +62,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.add_many(value, 1);
     }
 
-    /// Counts so many times the same value.
+    /// Counts the same value `count` times.
     #[inline]
     pub fn add_many(&mut self, value: u64, count: u64) {
         let class = class_of::<BITS>(value);

@@ -2,7 +2,7 @@
 
 use crate::normal_distribution::upper_tail;
 
-/// Up to so many values in both samples together the distribution is counted out; beyond, it is taken for normal.
+/// The distribution is counted out for up to this number of values in both samples together. Beyond it, the distribution is taken for normal.
 const MOST_EXACT: usize = 60;
 
 /// The two-sided p-value of the rank-sum test of Wilcoxon, Mann and Whitney: the chance that two samples of one distribution differ in ranks by

@@ -262,7 +262,7 @@ mod tests {
         crate::read(&folder).unwrap()
     }
 
-    /// What is said of a study after a change to its first run.
+    /// The message about a study after a change to its first run. Empty if its figures pass.
     fn said(change: impl Fn(&mut Run)) -> String {
         let mut study = study("board");
         change(&mut study.runs[0]);

@@ -11,7 +11,7 @@ const NAME: &str = "study.json";
 /// Why an [`OLDER`] study lacks CPU times.
 const WINDOWS: &str = "this study was written by an older swtch, which watched the workload and the others for different lengths of time, so that \
                        their CPU times together exceeded the CPUs'; run it again";
-/// What else is said of an [`OLDER`] study.
+/// A further warning about an [`OLDER`] study.
 const UNCORRECTED: &str = "advice of this study was made by an older swtch, without a correction for the number of comparisons; run it again";
 
 impl Document for Study {

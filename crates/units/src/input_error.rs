@@ -46,7 +46,7 @@ pub enum ReadError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file is no JSON, or JSON that ends early.
+    /// The file is not JSON, or is JSON that ends early.
     #[error("{} is not {}: {source}; {} is written by {}", path.display(), kind.name, kind.name, kind.written_by)]
     NotJson {
         /// The file.
@@ -96,7 +96,7 @@ pub fn read<T: Document>(path: &Path) -> Result<T, ReadError> {
     parse(&contents(path)?, path)
 }
 
-/// The bytes of a file that is no larger than a document can be.
+/// The bytes of a file. A file that is larger than a document can be is refused.
 ///
 /// # Errors
 /// [`ReadError::Read`].

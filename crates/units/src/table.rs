@@ -64,7 +64,7 @@ impl TextTable {
         self
     }
 
-    /// The same with a column that takes at least so many characters, so that tables of several runs look alike.
+    /// The same with a column that takes at least this number of characters, so that tables of several runs look alike.
     #[must_use]
     pub fn at_least(mut self, column: usize, characters: usize) -> Self {
         self.least.push((column, characters));

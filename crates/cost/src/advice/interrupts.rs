@@ -87,8 +87,8 @@ fn is_device(row: &InterruptRow) -> bool {
     row.kind == InterruptKind::Hard && row.line.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What devices did to each CPU: how often by their lines, how long by their lines and the soft interrupts they cause, or, where nobody
-/// saw how long, by the kernel's accounting of all interrupts.
+/// The interrupts of devices on each CPU. The count is that of their lines. The time is that of their lines and of the soft interrupts they
+/// cause. If the Trace has no such times, the kernel's accounting of all interrupts gives the time.
 fn served(inputs: Inputs<'_>) -> BTreeMap<u32, Served> {
     let mut served: BTreeMap<u32, Served> = BTreeMap::new();
     let timed = inputs.trace.interrupts.iter().any(|row| row.cpu.is_some() && row.ns.is_some());
@@ -170,9 +170,9 @@ mod tests {
         assert_eq!(found.evidence, evidence);
         assert!(found.try_this.contains("/proc/irq/36/smp_affinity_list"));
         assert!((found.cost.unwrap().high - 0.06).abs() < 1e-9, "{:?}", found.cost);
-        // Served where nobody needs the CPU.
+        // The interrupts are served on a CPU that the tasks do not need.
         assert_eq!(advice(&[cpu(0, 800_000_000), cpu(1, 200_000_000)], &interrupts), None);
-        // Nobody needs either.
+        // The tasks need neither CPU.
         assert_eq!(advice(&[cpu(0, 0), cpu(1, 100_000_000)], &interrupts), None);
         assert_eq!(advice(&[cpu(1, 800_000_000)], &interrupts), None, "there is no other CPU");
     }

@@ -91,7 +91,7 @@ fn time_in_the_kernel_is_bounded_by_its_length_alone() {
     assert_eq!(high(&half, &[]), (10.0 * 8_000.0, IndirectFrom::SliceLength));
     let tenth = TaskRow { user_ns: Some(900_000), system_ns: Some(100_000), ..half.clone() };
     assert_eq!(high(&tenth, &[]), (10.0 * (20.0 + 150.0), IndirectFrom::WorkingSet));
-    // Nobody said how it was divided.
+    // The row does not say how the time divides into user and kernel time.
     let unknown = TaskRow { system_ns: None, ..half };
     assert_eq!(high(&unknown, &[]).1, IndirectFrom::SliceLength);
 }

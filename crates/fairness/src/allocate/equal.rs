@@ -3,8 +3,8 @@
 use super::Ranked;
 use crate::cores::gain;
 
-/// `phi = Phi (1/e) / sum(1/e)`: everybody runs at the same multiple of its speed on a slow core. Whoever would need more than all of its
-/// time has all of it, and the others share the rest likewise. Source: Kim and Huh (ICS 2016), section 3.
+/// `phi = Phi (1/e) / sum(1/e)`: every application runs at the same multiple of its speed on a slow core. An application that would need more
+/// than all of its time has all of it. The others share the rest by the same rule. Source: Kim and Huh (ICS 2016), section 3.
 pub(super) fn speedup(
     order: &[Ranked],
     speedups: &[f64],
@@ -14,7 +14,7 @@ pub(super) fn speedup(
 ) {
     sum_inverse_gains(order, speedups, inverse);
     let mut left = budget;
-    // Those who gain least need most: they are the first to have all of their time.
+    // The applications that gain least need most, so they are the first to have all of their time.
     let mut full = 0;
     while full < inverse.len() {
         let (place, gain) = from_last(order, speedups, inverse.len(), full);
@@ -35,8 +35,9 @@ pub(super) fn speedup(
     spread(order, inverse.len(), left, shares);
 }
 
-/// `phi = (m s - 1) / e` with `m = (Phi + sum(1/e)) / sum(s/e)`: everybody runs at the same fraction of its speed on a fast core. Whoever is
-/// faster than that on slow cores alone stays there. Source: Van Craeynest et al. (PACT 2013), in the notation of Kim and Huh.
+/// `phi = (m s - 1) / e` with `m = (Phi + sum(1/e)) / sum(s/e)`. Every application runs at the same fraction of its speed on a fast core. An
+/// application that is faster than that on slow cores alone stays there. Source: Van Craeynest et al. (PACT 2013), in the notation of Kim and
+/// Huh.
 pub(super) fn slowdown(
     order: &[Ranked],
     speedups: &[f64],

@@ -197,7 +197,7 @@ fn a_flag_says_that_a_deviation_is_known() {
     cost.undisturbed = -3.0;
     cost.flags.push(Flag::Negative);
     assert_eq!(check(&profile), Ok(()));
-    // One stray switch in a batch of ten rounds is no deviation.
+    // One stray switch in a batch of ten rounds does not count as a deviation.
     assert!(!is_unexpected(2.14, 2.0, 10) && is_unexpected(2.16, 2.0, 10) && is_unexpected(2.2, 2.0, 1000));
 }
 

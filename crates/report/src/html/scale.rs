@@ -22,7 +22,7 @@ impl Scale {
         Self { domain, range, logarithmic: true }
     }
 
-    /// Where `value` lies; what lies outside the domain is put on its border, what is no number at the beginning.
+    /// The position of `value`. A value outside the domain is put on its border, and one that is not a number at its beginning.
     pub(super) fn at(&self, value: f64) -> f64 {
         let (low, high) = self.domain;
         let value = if value > low { value.min(high) } else { low };

@@ -42,7 +42,7 @@ pub(super) trait Subject: Sized + 'static {
     /// Its circumstances in a line.
     fn line(&self) -> String;
 
-    /// What must be known before a figure is read.
+    /// Notices that the reader needs before any figure.
     fn notices(&self) -> Vec<String>;
 
     /// The answer, shorter where it is not `alone` on the page.

@@ -86,7 +86,7 @@ impl<'a> Events<'a> {
 
     fn waking(&mut self, row: &SwitchRow) {
         let Some(waited_ns) = row.waited_ns.filter(|_| row.next_tid != 0) else { return };
-        // Who was preempted waits from then on, and nobody wakes it.
+        // A preempted task waits from its preemption on. It has no wake-up.
         if row.waker_tid.is_none() && self.could_go_on.get(&row.next_tid) == Some(&true) {
             return;
         }

@@ -478,7 +478,8 @@ fn irq_key(line: &str, name: &str) -> String {
     format!("{line}\n{name}")
 }
 
-/// A path as a label. What is no path stands for groups that nobody could name, each of them once: they belong to the others.
+/// A cgroup's path as a label. A name that is not a path stands for a cgroup whose path is not known. Such a name counts under [`OTHER`], since
+/// each occurs only once: that of a removed cgroup has its number.
 fn cgroup_label(path: &str) -> Option<String> {
     path.starts_with('/').then(|| label(path))
 }

@@ -45,7 +45,7 @@ enum SeriesValue {
     Distribution(Distribution),
 }
 
-/// What comes with a sample in other programs.
+/// The type of an exemplar's labels. Other programs attach exemplars to samples; these samples have none.
 type NoExemplar = [(&'static str, &'static str); 0];
 
 impl SeriesValue {

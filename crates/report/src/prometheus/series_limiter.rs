@@ -1,15 +1,15 @@
-//! Which of many names have a series of their own. There are never more than asked for; the others share the label `other`.
+//! Decides which of many names have a series of their own. Their number never exceeds the limit, and the other names share the label `other`.
 //!
-//! A name keeps its series while it does something and there is room. A counter of a name counts what happened while the name was shown, and
-//! `other` what happened while it was not: so neither ever goes back, and what happens is counted in exactly one of them. A name that is
-//! given up for a busier one stands still for [`STILL_NS`] before its series ends, so that nothing it counted is missed by whoever reads less
-//! often; what it does meanwhile is in `other` already.
+//! A name keeps its series while it does something and there is room. A name's counter counts the events while the name is shown, and `other`
+//! counts them while it is not. So neither counter ever goes back, and each event is counted in exactly one of them. A name that is given up
+//! for a busier one stands still for [`STILL_NS`] before its series ends. A scraper that reads less often therefore misses none of its counts.
+//! Events of that time are already counted in `other`.
 
 use std::collections::HashMap;
 
 /// The label of all that have none of their own. Cgroups begin with a slash, and no interrupt is called so.
 pub(super) const OTHER: &str = "other";
-/// How long a series stands still before it ends; also, how often it is looked who is busiest.
+/// How long a series stands still before it ends. Also the interval between two searches for the busiest names.
 pub(super) const STILL_NS: u64 = 300_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ struct Entry {
     left_ns: Option<u64>,
     /// When it was last there.
     seen_ns: u64,
-    /// What it did since it was last looked who is busiest.
+    /// Its events since the last search for the busiest names.
     weight: u64,
 }
 
@@ -35,7 +35,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(super) struct SeriesLimiter {
     most: usize,
-    /// Those that are not there for a while lose their series, though nobody needs it.
+    /// Whether names that are absent for a while lose their series, even if no other name needs it.
     come_and_go: bool,
     entries: HashMap<String, Entry>,
     /// Entries with a series of their own.
@@ -77,7 +77,7 @@ impl SeriesLimiter {
         wanted.map(|(name, entry)| (entry.weight, name.clone())).collect()
     }
 
-    /// From time to time: looks who is busiest. Gives the names whose series end.
+    /// Finds the busiest names, at most once in [`STILL_NS`]. Returns the names whose series end.
     pub(super) fn review(&mut self, now_ns: u64) -> Vec<String> {
         let last_ns = *self.reviewed_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(last_ns) < STILL_NS {
@@ -104,7 +104,7 @@ impl SeriesLimiter {
         ended
     }
 
-    /// The busiest without a series get what is free. Where nothing is, those that do less than half as much begin to leave.
+    /// Gives the free series to the busiest names without one. If none is free, names with less than half as many events begin to leave.
     fn give_room(&mut self, now_ns: u64) {
         let mut hidden = self.weights(|entry| !entry.shown && entry.weight > 0);
         hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
@@ -115,7 +115,7 @@ impl SeriesLimiter {
                 entry.shown = true;
             }
         }
-        // Who leaves already leaves for one of these.
+        // Each name that is already leaving makes room for one of these.
         let leaving = self.entries.values().filter(|entry| entry.left_ns.is_some()).count();
         let mut quiet = self.weights(Entry::grows);
         quiet.sort();

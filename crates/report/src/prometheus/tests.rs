@@ -73,7 +73,7 @@ fn the_text_is_what_the_format_asks_for() {
     ] {
         assert!(text.contains(&format!("{line}\n")), "no '{line}' in:\n{text}");
     }
-    // What nobody counted is absent, and no zero.
+    // A figure that was not counted is absent instead of zero.
     assert!(!text.contains("\"involuntary\"") && !text.contains("swtch_migrations"), "{text}");
     assert!(text.contains("swtch_unavailable_info{what=\"switch_cost_estimate\""), "{text}");
 }
@@ -93,7 +93,7 @@ fn labels_are_escaped_bounded_and_stay_apart() {
         format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}} ")
     };
     assert!(text.contains(&(switches("/a\\\"b\\\\c\u{fffd}d\u{fffd}\u{fffd}") + "1\n")), "{text}");
-    // What is no path is one of the others.
+    // A name that is not a path counts under `other`.
     assert!(text.contains(&(switches("other") + "4\n")), "{text}");
     for line in text.lines() {
         assert!(line.len() < 500, "{} bytes: {line}", line.len());
@@ -258,7 +258,7 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     assert!(text.contains("swtch_unavailable_info{what=\"tasks.quota_ns\",why=\""), "{text}");
 }
 
-/// What is in no group of cpuacct has no time, though it had some before, and can be chosen by its switches all the same.
+/// A cgroup that cpuacct does not account has no time, even if it had some before. It can be chosen by its switches all the same.
 #[test]
 fn a_group_without_an_account_has_switches_and_no_time() {
     let header = header();

@@ -1,4 +1,4 @@
-//! Warnings as letters: a row stays within its line, and what the letter stands for is said once, beneath the table.
+//! Warnings as letters, so that a row stays within its line. A legend beneath the table explains each letter once.
 
 use super::paragraph;
 use swtch_profile::vocabulary::Flag;

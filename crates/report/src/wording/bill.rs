@@ -51,7 +51,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     text
 }
 
-/// What shows it, what to try, what it takes now and what can be said of the saving.
+/// The evidence of an advice, what to try, its present cost, and what is known of the saving.
 pub(crate) fn reasons(one: &Advice) -> String {
     let cost =
         one.cost.map_or(String::new(), |cost| format!(" It took {} of the CPU time.", percent_range(cost)));
@@ -84,7 +84,7 @@ pub(crate) fn cause_text(cause: &Cause) -> String {
     }
 }
 
-/// The median, and the switches that are no price.
+/// The median, and the outliers, which do not count as prices.
 fn in_place_text(measured: InPlace) -> String {
     let median = format!(",\nthe median switch {}", format_ns(measured.median_ns));
     if measured.outliers == 0 {

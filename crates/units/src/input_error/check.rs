@@ -1,6 +1,6 @@
 //! Figures that cannot be true, found before anything is printed.
 //!
-//! Each kind of document has one function that makes its [`Checks`]; whoever prints, writes or compares the document calls it first.
+//! Each kind of document has one function that makes its [`Checks`]. Code that prints, writes or compares the document calls it first.
 
 use std::fmt;
 

@@ -66,7 +66,7 @@ impl Chart for Amounts {
                 let end = x.at(bar.value);
                 svg.mark((end, y + BAR / 2.0), "row", &bar.tip, |svg| {
                     svg.rect((left, y - 1.0), (size.width() - left, BAR + 2.0), "hit");
-                    // What is there at all is seen.
+                    // A bar is at least one unit wide, so that a small value is visible.
                     svg.rect((left, y), ((end - left).max(1.0), BAR), &format!("fill {}", bar.colour));
                     svg.text((end + 8.0, y + BAR - 2.5), "value halo", &bar.figure);
                 });

@@ -49,7 +49,7 @@ impl Chart for Histogram {
             let rows = placed.iter().map(|(_, _, row)| row + 1).max().unwrap_or(0);
             let plot_top = top + TITLE + rows as f64 * LABEL_ROW + 6.0;
             let bottom = plot_top + height;
-            // Without figures: the areas compare, and a height by itself is no share of anything.
+            // The axis has no figures: the areas compare, and a height by itself is not a share of anything.
             let y = Scale::linear((0.0, most), (bottom, plot_top));
             for (value, label) in ticks((low, high), size.pick(9, 4), text::ns_tick) {
                 svg.line((x.at(value), plot_top), (x.at(value), bottom + 4.0), "grid");

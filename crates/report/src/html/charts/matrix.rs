@@ -1,4 +1,5 @@
-//! A square of counts: who did it, and to whom. Both sides have the same names in the same order, so that a number stands for a name.
+//! A square of counts by the acting task and the affected task. Both sides have the same names in the same order, so that a number stands for
+//! a name.
 
 use super::grid::{Grid, GridCell, shade};
 use super::{Chart, Size, Svg, extent, text};

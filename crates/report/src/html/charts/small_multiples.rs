@@ -4,7 +4,7 @@ use super::lines::{Frame, Plot, Point, Series, any_off_axis, lane_rows, time_dom
 use super::markers::{Look, line_item};
 use super::{Chart, LegendItem, Size, Svg, distinct, extent, once, ticks};
 
-/// What is said of values that a logarithmic axis cannot hold.
+/// The note about values that a logarithmic axis cannot hold.
 pub(in crate::html) const OFF_AXIS: &str = "Values at or below zero stand in the lane “≤ 0” under the axis.";
 
 /// One small plot.

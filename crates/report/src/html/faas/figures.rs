@@ -140,7 +140,7 @@ pub(super) fn tier_names(subjects: Functions<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A response for each tier, whose gaps are shown: of the complete ones the one that stood still for a middling time.
+/// The response of a tier whose gaps are shown: the one with the median share of time in gaps, among the complete ones.
 pub(super) fn typical<'a>(tiers: &'a Tiers, tier: &str) -> Option<&'a Response> {
     let complete = tiers.invocations.iter().filter(|one| one.tier == tier && one.outcome == Ending::Complete);
     let responses = complete.filter_map(|one| {

@@ -22,7 +22,7 @@ fn over_memory() -> SmallMultiples<'static> {
 }
 
 fn figure(subjects: Functions<'_>, costs: &[TierCost<'_>]) -> Option<Figure> {
-    // One tier is no comparison.
+    // A single tier has nothing to compare it with.
     if costs.iter().all(|cost| cost.memory_mb == costs[0].memory_mb) {
         return None;
     }

@@ -27,7 +27,7 @@ pub(in crate::html) fn words(host: &Host) -> Vec<String> {
     words_of(host.cpu_model.as_deref().unwrap_or(&host.architecture), online, &host.kernel.release)
 }
 
-/// As [`words`], of a machine that is less known; no CPUs are no figure.
+/// As [`words`], of a machine about which less is known. A number of 0 CPUs is left out.
 pub(in crate::html) fn words_of(processor: &str, online: usize, release: &str) -> Vec<String> {
     let mut words = vec![processor.to_owned()];
     if online > 0 {

@@ -13,7 +13,7 @@ const MOST: usize = 14;
 /// How often a line came by the second in each study that has it.
 type Rates<'a> = Vec<(One<'a, Study>, f64)>;
 
-/// The section; nothing when no run tells of interrupts.
+/// The section. Absent if no run counted interrupts.
 pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let rates = subjects
         .iter()

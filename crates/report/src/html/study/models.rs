@@ -8,7 +8,7 @@ use crate::html::prelude::*;
 /// A figure of a run, if it has it.
 type Of = fn(&Run) -> Option<f64>;
 
-/// A chart: the end of its id, its caption, what it shows, and how that is said.
+/// A chart: the end of its id, its caption, the figure it shows, and how the figure is printed.
 type Chart = (&'static str, &'static str, Of, fn(f64) -> String);
 
 const CHARTS: [Chart; 4] = [

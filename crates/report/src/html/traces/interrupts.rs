@@ -17,7 +17,7 @@ type CountAndTime = (u64, Option<u64>);
 /// A line, and what each Trace that has it says of it.
 type InterruptLine<'a> = (String, Vec<(One<'a, PricedTrace>, CountAndTime)>);
 
-/// One of the two figures: the end of its id, its caption, its value, in words, and as a part of the run of so many ns.
+/// One of the two figures: the end of its id, its caption and its value. `words` prints the value, and `every` relates it to the run's length, ns.
 struct InterruptFigure {
     id: &'static str,
     caption: &'static str,

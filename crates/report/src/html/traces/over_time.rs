@@ -20,7 +20,7 @@ const CHARTS: [(&str, &str, &[Metric]); 3] = [
     ("figure-tasks-over-time", "Threads and processes that exist at the end of each interval.", TASKS),
 ];
 
-/// A Trace and its intervals, at most so many as a chart has room for.
+/// A Trace and its intervals, at most as many as a chart has room for.
 type Points<'a> = (One<'a, PricedTrace>, Vec<IntervalRow>);
 
 /// The section.

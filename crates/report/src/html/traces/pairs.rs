@@ -1,4 +1,4 @@
-//! Who preempts whom, and who wakes whom.
+//! Pairs of tasks: which task preempts which, and which task wakes which.
 
 use std::collections::{BTreeMap, HashMap};
 use std::slice;

@@ -87,7 +87,7 @@ fn figure_cells(
     direct_ns: Option<Range>,
     indirect_ns: Option<Range>,
 ) -> Vec<Cell> {
-    // A zero that nobody counted is a gap.
+    // A zero that was not counted is shown as a gap.
     let counted = |field: Field, value: u64| (!priced.trace.header.lacks(&field)).then_some(value);
     vec![
         Cell::count("Voluntary", task.voluntary),

@@ -1,4 +1,4 @@
-//! A run over time in at most so many points.
+//! A run over time, in at most as many points as a chart has room for.
 
 use swtch_trace::tables::{IntervalRow, Merge};
 

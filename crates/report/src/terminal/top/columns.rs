@@ -181,7 +181,7 @@ impl TopColumn {
         }
     }
 
-    /// What a kind of line is sorted by until somebody chooses.
+    /// The column that a kind of line is sorted by until the user chooses one.
     pub(super) fn default_of(grouping: Grouping, cost_is_known: bool) -> Self {
         match grouping {
             Grouping::Cpus => Self::CpuNumber,
@@ -216,8 +216,8 @@ impl TopColumn {
         }
     }
 
-    /// Which of two lines comes first. What is not known comes last either way, and equals are told apart by their numbers, so that lines do
-    /// not jump about.
+    /// The order of two lines. An unknown figure comes last in both directions. Lines with equal figures are ordered by their numbers, so that
+    /// they do not jump about.
     pub(super) fn order(self, one: &TableLine, other: &TableLine, reverse: bool) -> Ordering {
         let turned = |order: Ordering| if reverse == self.ascends() { order.reverse() } else { order };
         let found = if self.shape().is_text && self != Self::PreemptedBy {
@@ -239,7 +239,7 @@ impl TopColumn {
     }
 }
 
-/// A task that did not wait has no longest wait; one whose waits nobody saw has none either, for another reason.
+/// The text for a task without a longest wait. A task that did not wait and one whose waits were not measured have different texts.
 fn unmeasured(row: &TopRow) -> &'static str {
     if row.preempted_by.is_none() && row.rates.migrations_per_s.is_none() { UNKNOWN } else { "-" }
 }

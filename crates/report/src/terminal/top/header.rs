@@ -5,7 +5,7 @@ use super::state::State;
 use super::window::{CostSource, CpuRates, Window};
 use swtch_trace::SourceKind;
 
-/// How a piece of text stands out. What matters is said in words or by signs too.
+/// How a piece of text stands out. Important facts are shown by words or signs too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -29,7 +29,7 @@ fn quiet(text: impl Into<String>) -> (String, Tone) {
     (text.into(), Tone::Quiet)
 }
 
-/// Who looks, how often and by what means.
+/// The program's name, and how often and from which source it takes its figures.
 pub(super) fn about(window: &Window, state: &State, host: &str, clock: &str) -> Pieces {
     let seconds = state.interval().as_secs_f64();
     let mut pieces = vec![("swtch top".to_owned(), Tone::Strong)];
@@ -134,7 +134,7 @@ fn busy(cpu: &CpuRates) -> Option<f64> {
     shares.user.map(|_| 1.0 - shares.idle.unwrap_or(0.0) - shares.iowait.unwrap_or(0.0))
 }
 
-/// A bar for each CPU, or a block for each where bars do not fit in so many lines.
+/// A bar for each CPU, or a block for each if the bars do not fit in this number of lines.
 pub(super) fn processors(cpus: &[CpuRates], width: usize, lines: usize) -> Vec<Pieces> {
     const LEAST: usize = 26;
     if cpus.is_empty() || lines == 0 {

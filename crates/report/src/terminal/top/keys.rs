@@ -31,7 +31,7 @@ pub enum Key {
     End,
 }
 
-/// What is to be done about a key outside of what is shown.
+/// The action outside of the screen's content that a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing; what is shown may have changed.

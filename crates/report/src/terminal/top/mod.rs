@@ -1,8 +1,7 @@
-//! `swtch top`: what happened since the last look, as rates; what of it is shown, in which order; and how, on a screen or as text.
+//! `swtch top`: the rates of events since the last snapshot, their selection and order, and their output on a screen or as text.
 //!
-//! A [`Window`] is what happened between two [snapshots](swtch_trace::Snapshot), as rates. [`State`] is what the one who looks
-//! has chosen, moved by [`Key`]s; [`draw`] puts both on a screen of any size, [`text()`] and [`json()`] print a window. All of it is pure: no
-//! clock, no terminal.
+//! A [`Window`] has the rates between two [snapshots](swtch_trace::Snapshot). [`State`] has what the user has chosen, and [`Key`]s change it.
+//! [`draw`] puts both on a screen of any size, and [`text()`] and [`json()`] print a window. All of it is pure: no clock, no terminal.
 
 mod cells;
 mod columns;

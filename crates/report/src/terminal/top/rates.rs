@@ -60,7 +60,7 @@ impl Rates {
     }
 }
 
-/// Somebody else, and how often a second.
+/// The other task of a preemption or a wake-up, and how often a second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskPair {
     /// The other task.
@@ -92,9 +92,9 @@ pub struct TopRow {
     pub tasks: u64,
     /// What it did.
     pub rates: Rates,
-    /// Who preempted it, the most frequent first; absent where the source does not see that.
+    /// The tasks that preempted it, the most frequent first. Absent if the source does not see preemptions.
     pub preempted_by: Option<Vec<TaskPair>>,
-    /// Who woke it, the most frequent first; absent where the source does not see that.
+    /// The tasks that woke it, the most frequent first. Absent if the source does not see wake-ups.
     pub woken_by: Option<Vec<TaskPair>>,
 }
 
@@ -114,7 +114,7 @@ impl TopRow {
     }
 }
 
-/// Who a line is about.
+/// The task, process, cgroup or CPU that a line shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowKey {
     Task(u32),

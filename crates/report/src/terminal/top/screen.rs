@@ -17,7 +17,7 @@ const LEAST: (u16, u16) = (40, 8);
 /// What is around the figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Look<'a> {
-    /// Whether to use colours; nothing is said by colour alone.
+    /// Whether to use colours. No fact is shown by colour alone.
     pub colour: bool,
     /// The machine's name.
     pub host: &'a str,
@@ -200,7 +200,7 @@ impl Screen<'_> {
         self.y += 1;
     }
 
-    /// Text in its column: flush left, or figures flush right. What is too long is cut and says so.
+    /// Writes text in its column: words flush left, figures flush right. A text that is too long is cut, and a mark shows the cut.
     fn cell(&mut self, text: &str, x: u16, width: u16, is_text: bool, style: Style) {
         let width = width.min(self.area.right().saturating_sub(x));
         let length = ratatui::text::Span::raw(text).width();

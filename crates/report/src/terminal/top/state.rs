@@ -1,4 +1,4 @@
-//! What the one who looks has chosen.
+//! What the user of `swtch top` has chosen.
 
 use super::columns::{TableLine, TopColumn};
 use super::groups::Grouping;
@@ -33,7 +33,7 @@ pub(super) enum Front {
     Details(Box<TopRow>),
 }
 
-/// What the one who looks has chosen, and the past of the machine's rate.
+/// What the user has chosen, and the history of the machine's switch rate.
 #[derive(Clone, Debug)]
 pub struct State {
     pub(super) grouping: Grouping,
@@ -56,7 +56,7 @@ pub struct State {
 }
 
 impl State {
-    /// As it is when nobody has typed anything yet.
+    /// The state before the first key.
     pub fn new(settings: Settings) -> Self {
         let of_cpus = settings.sort.is_some_and(|sort| !TopColumn::all(Grouping::Tasks).contains(&sort));
         let of_processes =
@@ -94,7 +94,7 @@ impl State {
         self.paused
     }
 
-    /// A window is over. What is shown becomes that, unless it is to stay; the past goes on.
+    /// Takes a window that is over. The screen shows it unless it is paused, and the history grows either way.
     pub fn take(&mut self, window: Window) {
         if self.history.len() == HISTORY {
             self.history.pop_front();
@@ -142,7 +142,7 @@ impl State {
         self.page = page.max(1);
         let last = lines.len().checked_sub(1)?;
         let place = match &self.selected {
-            // Until somebody moves, the first line is selected whoever is there.
+            // The first line is selected until the user moves the selection, whichever task it shows.
             None => 0,
             Some(key) => lines.iter().position(|line| line.key() == *key).unwrap_or(self.place).min(last),
         };
@@ -174,7 +174,7 @@ impl State {
         self.front = Front::Details(Box::new(last));
     }
 
-    /// Somebody pressed a key.
+    /// Acts on a pressed key.
     pub fn press(&mut self, key: Key) -> Action {
         match key {
             Key::Ctrl('c') => return Action::Quit,
@@ -239,7 +239,7 @@ impl State {
         let lines = self.lines();
         let Some(place) = self.scroll(&lines, self.page) else { return };
         let place = to(place, self.page).min(lines.len() - 1);
-        // Back at the top nobody is followed any more: what is worst is what is looked at.
+        // Back at the top the selection follows no task any more: it stays on the first line, which is the worst.
         self.selected = (place > 0).then(|| lines[place].key());
         self.place = place;
     }

@@ -9,7 +9,7 @@ use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CpuRow, Merge, TaskRow};
 use swtch_trace::{Delta, Snapshot, SourceKind, fields};
 
-/// Of those who preempted or woke a task, so many are kept.
+/// The number of tasks that are kept of those that preempted a task, and of those that woke it.
 const MOST_PAIRS: usize = 10;
 
 /// Where the cost of a switch is from.
@@ -77,7 +77,7 @@ pub struct Totals {
     pub lost: u64,
     /// Events lost since the beginning.
     pub lost_ever: u64,
-    /// Time in which somebody waited for a resource, as a share of the time.
+    /// Time in which at least one task waited for a resource, as a share of the time.
     pub pressure: Vec<(String, f64)>,
     /// What looking takes, as a share of one CPU; programs in the kernel not included.
     pub own_cpu_share: Option<f64>,
@@ -147,8 +147,8 @@ impl Window {
         }
     }
 
-    /// Context switches of tasks a second, as [`swtch_trace::figures::switches_per_second`] has them: those from idle are apart. Absent where
-    /// nobody counts them.
+    /// Context switches of tasks a second, as [`swtch_trace::figures::switches_per_second`] defines them: without those from idle. Absent if the
+    /// source does not count them.
     pub fn switches_per_s(&self) -> Option<f64> {
         let known = [self.totals.voluntary_per_s, self.totals.involuntary_per_s];
         known.into_iter().flatten().reduce(|sum, rate| sum + rate)
@@ -209,7 +209,7 @@ impl Maker<'_> {
     fn rates(&self, delta: &TaskRow, row: &TaskRow) -> Rates {
         let switches = delta.voluntary + delta.involuntary;
         let cost_ns = self.cost_ns(delta);
-        // What was measured may belong to switches from idle, of which the task has no count.
+        // The measured cost may belong to switches from idle, which the task does not count.
         let each = cost_ns.filter(|_| switches > 0).map(|cost| cost.times(1.0 / switches as f64));
         let waited = !self.later.header.lacks(&fields::TASKS_WAIT_NS);
         Rates {
@@ -329,7 +329,7 @@ fn unchanged<R: Merge>(row: &R) -> R {
 }
 
 fn cpu_times(row: &CpuRow) -> [Option<u64>; 7] {
-    // Without user time the system says nothing about this CPU, and idle time is no figure either.
+    // A CPU without user time is one that the system does not account, so its idle time is not a figure either.
     let idle_ns = row.user_ns.map(|_| row.idle_ns);
     [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns, row.steal_ns, row.iowait_ns, idle_ns]
 }
@@ -344,7 +344,7 @@ fn shares(times: [Option<u64>; 7]) -> CpuShares {
 
 type Lists = (Option<Vec<TaskPair>>, Option<Vec<TaskPair>>);
 
-/// Who preempted and who woke each task.
+/// For each task, the tasks that preempted it and those that woke it.
 struct Pairs {
     preempted: Option<HashMap<u32, Vec<TaskPair>>>,
     woken: Option<HashMap<u32, Vec<TaskPair>>>,

@@ -167,7 +167,7 @@ proptest! {
         prop_assert!(json(&window)["tasks"].is_array());
     }
 
-    /// Sums of a task that lives on are told in full by the windows, however they are cut.
+    /// The windows of a task that lives on add up to its sums, wherever one window ends and the next begins.
     #[test]
     fn windows_of_one_task_add_up(steps in prop::collection::vec((1_u64..5, 0_u64..1000), 1..20)) {
         let (mut at, mut count, mut seen) = (1, 0, 0.0);
