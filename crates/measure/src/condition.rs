@@ -75,7 +75,7 @@ impl Condition {
         }
     }
 
-    /// Messages that a round writes and reads; 1 for what is no message.
+    /// Messages that a round writes and reads; 1 where the work sends none.
     pub fn messages_per_round(&self) -> f64 {
         match self.work {
             Work::Messages { channels, depth, .. } => f64::from(channels) * f64::from(depth),

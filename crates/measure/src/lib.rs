@@ -87,8 +87,8 @@ const CLOSING: Duration = Duration::from_millis(150);
 /// Measures this machine. The call blocks for at most the time limit; `observer` follows it and can stop it.
 ///
 /// # Errors
-/// A wish that cannot be met, or a machine on which nothing could be measured. Whatever single figure could not be measured is
-/// no error: it is in the Profile's `unavailable`.
+/// When an option cannot be met, or nothing could be measured on this machine. A single figure that could not be measured is not an error:
+/// it is in the Profile's `unavailable`.
 pub fn measure(
     options: &Options,
     observer: &mut dyn Observer<Progress>,

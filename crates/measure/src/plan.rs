@@ -19,8 +19,9 @@ const UNKNOWN_CACHE_BYTES: u64 = 8 << 20;
 /// Strides of the default run: within a line, a line, across lines, a page.
 const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
 
-/// Pipes or sockets and the messages in each: as few as can be, on one CPU; enough to leave the caches next to it; one message in each of
-/// several, for a CPU that reads what another wrote; and so many that the kernel's own lines go to and fro once for all of them.
+/// Pipes or sockets and the messages in each. `ALONE`: as few as possible, on one CPU. `DEEP`: enough to leave the caches next to it.
+/// `SINGLE`: one message in each of several, for a CPU that reads messages of another one. `QUEUED`: enough that the kernel's own cache lines
+/// go to and fro once for all of them.
 const ALONE: (u32, u32) = (1, 1);
 const DEEP: (u32, u32) = (200, 20);
 const SINGLE: (u32, u32) = (16, 1);

@@ -32,9 +32,9 @@ const MOST_SEGMENTS: usize = 6;
 
 /// The regions of a curve sorted by size, and its knees set beside `caches` (the data caches of the CPU measured on).
 ///
-/// What is divided into stretches is the logarithm of the excess over the level of the smallest arrays: beside a direct cost of a
-/// microsecond the refill of a small cache is a small share of c2, but it is a manifold of no refill at all. A machine with several caches
-/// has several rises; the stretch between two of them exceeds the smaller cache and fits the larger one.
+/// The logarithm of the excess over the level of the smallest arrays is divided into stretches. Compared with a direct cost of a
+/// microsecond, the refill of a small cache is a small share of c2, but it is many times the excess without a refill. A machine with
+/// several caches has several rises; the stretch between two of them exceeds the smaller cache and fits the larger one.
 pub(crate) fn find(points: &[Point], caches: &[&Cache]) -> (Vec<Region>, Vec<Knee>) {
     if points.len() < FEWEST_POINTS {
         return (Vec::new(), Vec::new());

@@ -44,10 +44,10 @@ pub(crate) fn map_shared(bytes: usize) -> Result<*mut c_void, i32> {
     map(bytes, libc::MAP_SHARED)
 }
 
-/// Gives a mapping back.
+/// Unmaps a mapping.
 ///
 /// # Safety
-/// `start` and `bytes` describe a mapping made by this module that nobody uses any more.
+/// `start` and `bytes` describe a mapping that this module made and that is no longer used.
 pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { libc::munmap(start, bytes) };
@@ -250,7 +250,7 @@ pub(crate) fn raise_open_files() {
 /// Ends a process group and collects its leader; returns the leader's raw wait status.
 pub(crate) fn kill_group_and_wait(pid: i32, kill: bool) -> i32 {
     let mut status = 0;
-    // SAFETY: `pid` is a child of this process that nobody has waited for, so it cannot have been recycled.
+    // SAFETY: `pid` is a child of this process that has not been waited for, so it cannot have been recycled.
     unsafe {
         if kill {
             libc::kill(-pid, libc::SIGKILL);

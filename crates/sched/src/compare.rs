@@ -1,7 +1,7 @@
 //! A command under several schedulers in turn, and what differs.
 //!
-//! Times and switches come from runs that nobody watches: a recorder is a task of its own, and changes what it looks at. Waits and the bill
-//! come from one more run of each policy, which is recorded.
+//! Times and switches come from runs without a recorder: a recorder is a task of its own and changes the schedule that it observes. Waits
+//! and the bill come from one more run of each policy, which is recorded.
 
 mod counted;
 mod figures;
@@ -34,7 +34,7 @@ use swtch_units::Observer;
 pub struct ComparisonJob {
     /// The command, its program first.
     pub command: Vec<OsString>,
-    /// The policies; figures are told relative to the first.
+    /// The policies; figures are relative to the first.
     pub policies: Vec<Policy>,
     /// Counted runs of each, after one that is not counted.
     pub runs: usize,

@@ -70,7 +70,7 @@ pub enum SchedError {
         /// Why.
         source: Box<swtch_vm::VmError>,
     },
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("interrupted")]
     Interrupted,
     /// The comparison in the virtual machine failed.

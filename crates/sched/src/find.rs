@@ -145,7 +145,7 @@ mod tests {
         assert!(error.contains("scx_rusty") && error.ends_with("there are: flsched"), "{error}");
         assert!(search_path.find("../scx_flsched").is_err() && search_path.find("").is_err());
         let none = SearchPath::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
-        // Whoever installed a wheel has no source tree to build in: PATH comes first.
+        // A user who installed a wheel has no source tree to build in, so the message names PATH first.
         let text = none.to_string();
         assert!(text.contains("neither with the Python package"), "{text}");
         assert!(text.contains("to PATH (make build in swtch's source tree"), "{text}");

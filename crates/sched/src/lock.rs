@@ -45,10 +45,10 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes it.
+    /// Takes the lock.
     ///
     /// # Errors
-    /// [`SchedError::AnotherRuns`] says who has it.
+    /// [`SchedError::AnotherRuns`] names the holder.
     pub fn take(root: &Path, name: &str) -> Result<Self, SchedError> {
         let path = root.join(FILE);
         let _ = path.parent().map(fs::create_dir_all);
@@ -66,10 +66,10 @@ impl Lock {
         Ok(Self { _file: Some(file) })
     }
 
-    /// Who has it now.
+    /// The holder of the lock at this moment.
     pub fn holder(root: &Path) -> Option<Holder> {
         let mut file = File::open(root.join(FILE)).ok()?;
-        // Nobody has what can be had; a shared one does not get in the way of another look.
+        // A lock that can be taken has no holder. It is taken shared, so that two such checks do not hinder each other.
         let is_free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
         if is_free { None } else { read(&mut file) }
     }

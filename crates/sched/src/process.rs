@@ -21,7 +21,7 @@ const ENABLE_PATIENCE: Duration = Duration::from_secs(60);
 /// It returns every task to the kernel's scheduler first.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// What was written before an end is read at once; a grandchild that holds the output open is not waited for.
+/// Limit for reading the output after an end: the rest of it is there at once, and a grandchild may hold the output open for longer.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const ROOT: &str = "/";
 
@@ -32,7 +32,7 @@ pub struct Scheduler {
     child: Child,
     lines: Receiver<SchedulerMessage>,
     log: KernelLog,
-    /// The last complaints and texts, for what is said of an end.
+    /// The last complaints and texts, for the message about a failed end.
     last: Vec<String>,
     exit: Option<ExitInfo>,
 }
@@ -248,7 +248,7 @@ fn listen(
     thread::spawn(move || {
         let mut lines = BufReader::new(pipe);
         let mut line = Vec::new();
-        // Bytes that are no text are shown as what they are not.
+        // Bytes that are not UTF-8 become replacement characters.
         while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
             let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
             if say.send(take(text)).is_err() {

@@ -38,14 +38,14 @@ pub struct Ended {
     pub status: ExitStatus,
     /// Its own account, of swtch's own schedulers that had the time to give one.
     pub exit: Option<ExitInfo>,
-    /// Whether somebody asked for it, or the time was up.
+    /// Whether the end was requested, by the observer or because the time was up.
     pub asked: bool,
     /// Where it gave no account: what happened, with the kernel's words.
     pub words: Option<String>,
 }
 
 impl Ended {
-    /// 0 when somebody asked for the end and nothing failed, 2 for wrong options, else 1.
+    /// 0 when nothing failed and the scheduler exited with 0 or ended on request, 2 for wrong options, else 1.
     pub fn exit_code(&self) -> u8 {
         let failed = self.exit.as_ref().is_some_and(ExitInfo::is_error);
         match self.status.code() {
@@ -58,10 +58,10 @@ impl Ended {
     }
 }
 
-/// Runs it until it ends, or the observer says stop, which ends it.
+/// Runs the scheduler until it ends, or until the observer stops it.
 ///
 /// # Errors
-/// When this machine does not permit it, or it cannot be started. That it fails later is told by [`Ended`].
+/// When this machine does not permit it, or it cannot be started. [`Ended`] reports a later failure.
 pub fn run(job: &Job, observer: &mut dyn Observer<SchedProgress>) -> Result<Ended, SchedError> {
     let lock = permit(&job.found.name, &job.found.name)?;
     let mut scheduler = Scheduler::start(&job.found, &job.arguments, &job.program)?;

@@ -71,9 +71,9 @@ pub struct Status {
     pub enabled_count: Option<u64>,
     /// What happened since it was loaded, as the kernel counts it, by its names (`SCX_EV_...`).
     pub events: Option<BTreeMap<String, u64>>,
-    /// The `swtch sched` that runs it, and since when. The kernel does not say it, so whoever reads the status fills it in.
+    /// The `swtch sched` that runs it, and since when. The kernel does not report it, so the caller of [`Status::read`] fills it in.
     pub holder: Option<Holder>,
-    /// What cannot be said, and why.
+    /// The fields that are unavailable, and why.
     pub unavailable: Vec<Unavailable>,
 }
 
@@ -176,7 +176,7 @@ impl Status {
         number
     }
 
-    /// Notes what cannot be said, and why.
+    /// Notes that a field is unavailable, and why.
     pub fn miss(&mut self, what: &'static str, why: impl Into<String>) {
         self.unavailable.push(Unavailable::new(what, why));
     }

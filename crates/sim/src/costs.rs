@@ -57,10 +57,10 @@ pub struct Costs {
     pub near_cache_bytes: u64,
     /// Copying a byte through either, in thousandths of a ns.
     pub byte_ps: u64,
-    /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins while its owner runs, and sleeps
-    /// while it does not.
+    /// The part of such a call for which the pipe's own mutex is held, in thousandths. A task that finds the mutex taken spins while its owner
+    /// runs, and sleeps while the owner does not run.
     pub pipe_locked_per_mille: u32,
-    /// The same of a socket.
+    /// The same for a socket.
     pub socket_locked_per_mille: u32,
     /// Room in a pipe or socket wakes all that wait to write and not only the first, as before Linux 5.6.
     pub wakes_all_writers: bool,

@@ -12,12 +12,12 @@ pub enum SimError {
         /// What, and where.
         problem: String,
     },
-    /// Everybody waits for something that nobody will do.
+    /// Every task waits for something that no task will do.
     #[error("deadlock after {:.6} s of simulated time: {waits}", *at_ns as f64 / 1e9)]
     Deadlock {
         /// When, ns.
         at_ns: u64,
-        /// Who waits for whom.
+        /// Which task waits for which.
         waits: String,
     },
     /// The workload did not end in time.
@@ -71,7 +71,7 @@ pub enum SimError {
     Input {
         /// `file:line:column`, both counted from 1, or what it is of, such as `workload hackbench`.
         place: String,
-        /// What is there and what was expected.
+        /// The text or value that is there, and the expected one.
         problem: String,
     },
     /// Nothing has this name.

@@ -39,7 +39,7 @@ pub struct Overrides {
     pub every_tick: bool,
     /// Where this machine's own Profile is, when it has one: named as the remedy where no Profile was given.
     pub own_profile: Option<String>,
-    /// What the seed changes; that of the specification, else [`Jitter::TYPICAL`], when nothing is said.
+    /// The jitter, which the seed drives. `None`: that of the specification, else [`Jitter::TYPICAL`].
     pub jitter: Option<Jitter>,
 }
 

@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// What the path of a sched_ext scheduler's source ends in.
 const SOURCE: &str = ".bpf.c";
-/// FLSCHED, whose source comes with the simulator.
+/// FLSCHED, whose source is part of the simulator.
 const FLSCHED: &str = "flsched";
 
 /// A release of Linux: major and minor number.
@@ -37,7 +37,7 @@ pub struct PolicyRow {
     pub name: &'static str,
     /// What it is, in one line.
     pub meaning: &'static str,
-    /// The releases of Linux whose fair class it models: from the first, below the second. Empty for what is no kernel's fair class.
+    /// The releases of Linux whose fair class it models: from the first, below the second. Empty if no kernel has it as its fair class.
     pub fair_class_of: Range<Release>,
 }
 

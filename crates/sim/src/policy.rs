@@ -39,7 +39,7 @@ pub trait Policy {
     /// How its hooks cost.
     fn family(&self) -> Family;
 
-    /// The machine is there, the tasks of the beginning are known; more may come with [`task_new`](Self::task_new).
+    /// The machine and the tasks of the beginning are known; [`task_new`](Self::task_new) announces more.
     fn start(&mut self, _kernel: &mut Kernel) {}
 
     /// A task was made. It has a place in the tables but is in no queue.

@@ -7,7 +7,7 @@ use swtch_trace::figures::{classes, longest_ns, quantile_ns};
 use swtch_trace::model::{Header, Origin};
 use swtch_trace::{Tables, Trace};
 
-/// Who writes simulated Traces, in [`Provenance`](swtch_trace::model::Provenance)'s `recorder`.
+/// The program that writes simulated Traces, as in [`Provenance`](swtch_trace::model::Provenance)'s `recorder`.
 pub(crate) const RECORDER: &str = "swtch simulate";
 
 /// What a recording came to.

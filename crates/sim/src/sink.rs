@@ -1,4 +1,4 @@
-//! Where what happens is told, event by event.
+//! The sink that the engine reports to, event by event.
 
 /// Takes the events of a run in the order of time. A sink that wants none costs nothing. Tasks and CPUs are places in the tables.
 pub trait Sink {
@@ -14,7 +14,7 @@ pub trait Sink {
     /// A task ended.
     fn exit(&mut self, _at_ns: u64, _task: usize) {}
 
-    /// Told every 65,536 events. `false` stops the run.
+    /// Called every 65,536 events. `false` stops the run.
     fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
         true
     }
@@ -27,11 +27,11 @@ pub struct SwitchEvent {
     pub at_ns: u64,
     /// The CPU.
     pub cpu: usize,
-    /// Who leaves.
+    /// The task that leaves the CPU; `None`: the idle task.
     pub prev: Option<usize>,
-    /// Who comes.
+    /// The task that gets the CPU; `None`: the idle task.
     pub next: Option<usize>,
-    /// Whether the one that leaves could go on.
+    /// Whether the task that leaves is still runnable.
     pub prev_runnable: bool,
     /// What the switch itself took, ns; the scheduling class's hooks and waiting for locks are not counted.
     pub cost_ns: u64,
@@ -42,9 +42,9 @@ pub struct SwitchEvent {
 pub struct WakeEvent {
     /// When, ns.
     pub at_ns: u64,
-    /// Who woke; `None`: a timer.
+    /// The task that made the wake-up; `None`: a timer.
     pub waker: Option<usize>,
-    /// Who was woken.
+    /// The task that was woken.
     pub wakee: usize,
     /// The CPU it was put on.
     pub cpu: usize,

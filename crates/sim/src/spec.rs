@@ -39,7 +39,7 @@
 //! | `compute 2ms` | works for that long on the reference core |
 //! | `sleep 1ms` | sleeps |
 //! | `period 10ms` | sleeps until the next multiple of the period since it first came here; not at all when it is late |
-//! | `send PIPE 100`, `receive PIPE 100` | writes or reads a message of so many bytes |
+//! | `send PIPE 100`, `receive PIPE 100` | writes or reads a message of that many bytes |
 //! | `lock LOCK`, `unlock LOCK` | a mutex |
 //! | `wait CONDITION LOCK`, `signal CONDITION`, `broadcast CONDITION` | a condition variable |
 //! | `barrier BARRIER` | waits until all members are there |
@@ -98,12 +98,12 @@ pub enum Source<'a> {
 pub(crate) struct SpecDocument {
     /// Which machine; without it, the host.
     pub(crate) machine: Option<Spanned<MachineChoice>>,
-    /// The policies, in order; without any, those that whoever runs it chooses.
+    /// The policies, in order; without any, the caller chooses them.
     #[serde(default)]
     policies: Vec<Spanned<String>>,
     #[serde(default = "one")]
     pub(crate) seed: u64,
-    /// What the seed changes, if it is said.
+    /// The jitter, which the seed drives, where the specification names one.
     #[serde(default, deserialize_with = "jitter")]
     pub(crate) jitter: Option<Jitter>,
     /// When the run ends at the latest, ns.
@@ -231,7 +231,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The names of the policies, in order; empty: those that whoever runs it chooses.
+    /// The names of the policies, in order; empty: the caller chooses them.
     pub fn policies(&self) -> impl Iterator<Item = &str> {
         self.document.policies.iter().map(|name| name.get_ref().as_str())
     }

@@ -37,8 +37,8 @@ pub struct SimulationDocument {
     pub workload: WorkloadFacts,
     /// The seed.
     pub seed: u64,
-    /// What the seed changes besides what the workload says is random; absent where all tasks start at the nanosecond that is said and take
-    /// exactly as long.
+    /// The jitter, which the seed drives besides the values that the workload itself makes random. Absent where all tasks start at the given
+    /// nanosecond and take exactly as long as given.
     pub jitter: Option<Jitter>,
     /// Where the costs come from.
     pub costs: String,
@@ -114,7 +114,7 @@ pub struct Summary {
     pub ticks: u64,
     /// Events that were simulated.
     pub events: u64,
-    /// Time that the simulation itself took, s; the simulator has no clock, whoever runs it fills it in.
+    /// Time that the simulation itself took, s. The simulator has no clock, so the caller fills it in.
     pub wall_seconds: Option<f64>,
     /// Part of all CPU time, idle time included, that was spent waiting for run queues' locks.
     pub spin_share: f64,
@@ -312,7 +312,7 @@ impl Fairness {
     fn relate(&mut self, policy: &str, speeds: &[f64]) {
         policy.clone_into(&mut self.relative_to);
         for (application, speed) in self.applications.iter_mut().zip(speeds) {
-            // Who got nothing there has no performance to compare with.
+            // An application that got nothing under that policy has no performance to compare with.
             application.performance = if *speed > 0.0 { application.speed / speed } else { 1.0 };
         }
         let performance: Vec<f64> =

@@ -168,7 +168,7 @@ impl Sweep {
         Point { run, machine, workload, policy, seed }
     }
 
-    /// The numbers of the runs in a part, `part` of `parts` from 1: every so many, so that parts take about as long.
+    /// The numbers of the runs in a part, `part` of `parts` from 1. A part has every `parts`-th run, so that all parts take about as long.
     pub fn part(&self, part: u64, parts: u64) -> impl Iterator<Item = u64> {
         (0..self.runs()).filter(move |run| run % parts.max(1) == part.saturating_sub(1))
     }

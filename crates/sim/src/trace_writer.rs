@@ -21,7 +21,7 @@ use swtch_units::CpuId;
 
 /// The first task's number: below are those of the kernel's own, on real machines.
 const FIRST_TID: u32 = 1000;
-/// So many switches go to the writer at once.
+/// Switches that go to the writer at once.
 const BATCH: usize = 4096;
 
 /// Takes a run's events and writes them down.
@@ -35,7 +35,7 @@ pub(crate) struct TraceWriter {
     cpus: Vec<u32>,
     /// Names and processes of the tasks of the beginning, by their places.
     tasks: Vec<NamedTask>,
-    /// Who has ended, and whose last switch is still to come.
+    /// Tasks that have ended and whose last switch is still to come.
     ended: BTreeSet<usize>,
 }
 

@@ -160,7 +160,7 @@ fn quota(files: &Files, folder: &str, version: u32) -> Option<CpuQuota> {
     sensible.then(|| CpuQuota { quota_us, period_us, cgroup_version: version, path: folder.to_owned() })
 }
 
-/// `max 100000` is no quota, `10000 100000` is a tenth of a CPU.
+/// `max 100000` means without a quota, `10000 100000` a tenth of a CPU.
 fn parse_cpu_max(text: &str) -> Option<(u64, u64)> {
     let (quota, period) = text.split_once(' ')?;
     Some((quota.parse().ok()?, period.trim().parse().ok()?))

@@ -56,7 +56,7 @@ impl Files {
         self.locate(path).exists()
     }
 
-    /// The names in a directory, sorted: the order in which the kernel lists them is no fact.
+    /// The names in a directory, sorted, because the order in which the kernel lists them means nothing.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.locate(folder)) else { return Vec::new() };
         let mut names: Vec<String> =

@@ -11,7 +11,7 @@ use crate::{caches, cpus, frequency, kernel, limits, memory, numa, virtualisatio
 impl Host {
     /// Reads the facts from the sysfs and procfs files under `root`: `/` for this machine.
     ///
-    /// What is specific to a process (allowed CPUs, cgroups, capabilities) is that of the calling process.
+    /// Facts that are specific to a process (allowed CPUs, cgroups, capabilities) are those of the calling process.
     ///
     /// # Errors
     /// When no file lists the CPUs, or that list is malformed. Any other fact that is missing is absent.

@@ -141,7 +141,7 @@ pub enum VmError {
         /// How long it was allowed.
         limit: Duration,
     },
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("interrupted")]
     Interrupted,
     /// The scheduler did not get going.
@@ -168,7 +168,7 @@ pub enum VmError {
         /// Why.
         why: String,
     },
-    /// The guest sent what is no message.
+    /// The guest sent bytes that are not a message.
     #[error("{0}; the command may have written to the guest's own channel")]
     Frame(#[from] FrameError),
     /// Something of this machine's failed.

@@ -55,7 +55,7 @@ fn more_switches_than_expected_are_divided_out_and_flagged() {
     assert_eq!(kept.involuntary_share(), Some(0.25));
 }
 
-/// The trap of a semaphore hand-off: both proceed between ticks, nobody switches, and the figure looks fast.
+/// The trap of a semaphore hand-off: both tasks proceed between ticks, no switch happens, and the figure looks fast.
 #[test]
 fn a_method_that_does_not_switch_is_recognised() {
     let idle = Batch { voluntary_per_round: 0.0005, ..batch() };

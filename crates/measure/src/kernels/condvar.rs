@@ -1,5 +1,5 @@
-//! One shared flag, a mutex and a condition variable: signal and wait in turn. The baseline locks, signals and unlocks, with
-//! nobody waiting: the C library then makes no system call, so this method's c1 holds the futex calls as well.
+//! One shared flag, a mutex and a condition variable: signal and wait in turn. The baseline locks, signals and unlocks while no task
+//! waits. The C library then makes no system call, so this method's c1 includes the futex calls.
 
 use super::{Side, Signal};
 use std::cell::UnsafeCell;

@@ -1,7 +1,7 @@
-//! Messages through pipes or sockets: one task writes to all of them, then they are read, by the same task or by one on another CPU.
+//! Messages through pipes or sockets: one task writes to all of them, then the same task or one on another CPU reads them.
 //!
-//! Nobody sleeps and nothing switches: the tasks hand over by spinning, so what a message takes is the two calls, and on another CPU
-//! the way of the kernel's lines from cache to cache.
+//! No task sleeps and no context switch happens: the tasks hand over by spinning. So a message costs the two calls, and on another CPU
+//! also the transfer of the kernel's cache lines from cache to cache.
 
 use super::{SwitchLoop, broken};
 use crate::sys;
@@ -23,7 +23,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// So many pipes or sockets, each of which takes `depth` messages before it is read.
+    /// Opens `channels` pipes or sockets, each of which takes `depth` messages before it is read.
     pub(crate) fn new(carrier: Carrier, channels: u32, depth: u32) -> Result<Self, i32> {
         sys::raise_open_files();
         let ends = (0..channels).map(|_| match carrier {

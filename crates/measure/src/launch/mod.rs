@@ -26,7 +26,7 @@ pub enum LaunchError {
         doing: &'static str,
         /// The kernel's text.
         why: String,
-        /// The kernel's number, by which a lack of permission is told from a lack of memory.
+        /// The kernel's error number, which distinguishes a lack of permission from a lack of memory.
         error: i32,
     },
     /// The worker ended in the middle.

@@ -47,7 +47,7 @@ fn every_method_switches_at_least_as_often_as_it_claims() {
             assert_eq!(batches.len(), 4, "{condition}");
             let counted: Vec<f64> = batches.iter().map(Batch::switches_per_round).collect();
             let usual = swtch_stats::median(&counted);
-            // A yield may find nobody to yield to; every other method cannot go on without the other task.
+            // A yield may find no task to yield to; no other method can go on without the other task.
             let least =
                 if method == Method::Yield { 0.2 } else { 0.98 * condition.expected_switches_per_round() };
             assert!(usual >= least, "{condition}: {counted:?}");
@@ -110,7 +110,8 @@ fn messages_switch_nothing_and_between_processors_have_a_baseline() {
     }
 }
 
-/// The trap of a task that starves whoever should stop it: a launch without end is ended by its own guard, in the real-time class too.
+/// The trap of a task that starves the process that should stop it: the launch's own guard ends a launch without end, in the real-time class
+/// too.
 #[test]
 fn a_launch_without_end_is_ended_by_its_guard() {
     let endless = Size { batches: 1, rounds: u32::MAX, warm_up_rounds: 0, guard_s: 1 };

@@ -1,4 +1,4 @@
-//! One run that nobody watches: time and switches.
+//! One run without a recorder: time and switches.
 
 use super::ComparisonJob;
 use super::policy::{CHRT, Prepared};

@@ -58,7 +58,7 @@ pub struct PolicyRuns {
     pub bill: Option<BillFigures>,
     /// Its Trace, where it is kept.
     pub trace: Option<PathBuf>,
-    /// What cannot be said, and why.
+    /// The figures that are unavailable, and why.
     pub unavailable: Vec<String>,
 }
 

@@ -65,7 +65,7 @@ fn footer(comparison: &Comparison, has_intervals: bool) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What cannot be said; once, where it is so of every policy.
+/// The figures that are unavailable, a line each; one line where a figure is unavailable for every policy.
 fn missing(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for run in &comparison.runs {

@@ -28,8 +28,8 @@ const PUBLISHED_CFS: HookTimes = [10_837, 17_314, 19_008, 5_261, 6_185, 5_058, 1
 const PUBLISHED_FLSCHED: HookTimes = [2_549, 4_169, 3_636, 1_937, 1_138, 917, 1_042, 0, 0];
 
 impl Costs {
-    /// An ordinary server: figures that measured ones replace. For time that nobody has measured these are estimates, each of the order
-    /// that such machines have; a Profile ([`Costs::of`]) says it better.
+    /// An ordinary server, until measured figures replace these. A figure without a measurement is an estimate of the order that such
+    /// machines have; a Profile ([`Costs::of`]) is more accurate.
     pub fn typical() -> Self {
         Self {
             process_switch_ns: TYPICAL_SWITCH_NS + TYPICAL_PROCESS_EXTRA_NS,
@@ -113,7 +113,7 @@ impl Costs {
             socket_ns: 7_850,
             near_cache_bytes: 512 << 10,
             byte_ps: 1_000,
-            // By CFS at 200 groups (19.4 s): who is preempted in between locks out the others.
+            // By CFS at 200 groups (19.4 s): a task that is preempted while it holds the mutex locks out the others.
             pipe_locked_per_mille: 700,
             socket_locked_per_mille: 700,
             wakes_all_writers: true,

@@ -7,7 +7,7 @@ use crate::kernel::NONE;
 use crate::policy::Policy;
 use crate::sink::Sink;
 
-/// A lock that is spun for: from when until when somebody has it, in order.
+/// A spin lock: the intervals in which it is held, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpinLock {
     taken: Vec<(u64, u64)>,

@@ -49,7 +49,7 @@ impl MessageBuffer {
         fits
     }
 
-    /// What is over whole pages goes to the last page's end if it has room there (`anon_pipe_write`).
+    /// Puts a message into the pages. The bytes beyond whole pages go to the end of the last page if it has room (`anon_pipe_write`).
     fn put_in_pages(&mut self, bytes: u32) -> bool {
         let over = bytes % PAGE_BYTES;
         let merges = over > 0 && !self.pages.is_empty() && self.end + over <= PAGE_BYTES;

@@ -12,7 +12,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) struct Tournament {
     /// The CPU that wins each match; the final is at 1, the CPUs' own places begin at `leaves`.
     winners: Vec<u32>,
-    /// Twice the time, and one more for what is no tick.
+    /// Twice the time, plus one for an event that is not a tick: a tick comes before another event of the same time.
     keys: Vec<u64>,
     leaves: usize,
 }

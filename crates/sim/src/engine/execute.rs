@@ -25,9 +25,9 @@ pub(super) enum StepOutcome {
     Again { ns: u64 },
     /// The task waits. When it is woken it repeats the step if `again`, else goes on after it.
     Wait { again: bool },
-    /// It spins where it is; its CPU can do without events until somebody else does something.
+    /// It spins in place; its CPU needs no events until another task does something.
     Spin,
-    /// Others may run.
+    /// Other tasks may run.
     Yield,
     /// The task has ended.
     End,
@@ -312,7 +312,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             self.kernel.tasks[task].remaining = units(self.kernel.costs.barrier_look_ns.max(1));
             return StepOutcome::Yield;
         }
-        // Nothing changes for it until the barrier opens or somebody else wants the CPU: no need to look.
+        // Nothing changes for the task until the barrier opens or another task wants the CPU, so it need not look before.
         if !std::mem::replace(&mut self.task_states[task].parked, true) {
             self.objects.barriers[barrier].waiters.push(task as u32);
         }

@@ -1,33 +1,33 @@
-//! A kernel's mutex (kernel/locking/mutex.c of 7.2): who has it, who waits, and who gets it next.
+//! A kernel mutex (kernel/locking/mutex.c of 7.2): its owner, its waiters, and the task that gets it next.
 
 use std::collections::VecDeque;
 
-/// What asking for the mutex came to.
+/// The answer to a task that asks for the mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It is the asker's since before.
+    /// The task already held it.
     Had,
-    /// It is the asker's from now on.
+    /// The task holds it from now on.
     Taken,
-    /// Somebody else has it.
+    /// Another task holds it.
     Refused {
-        /// Who.
+        /// The task that holds it.
         owner: u32,
     },
 }
 
-/// The mutex. Who gives it back wakes the first that waits but leaves the mutex free, so that whoever comes first takes it; one that was
-/// woken in vain gets it handed over the next time (`MUTEX_FLAG_HANDOFF`).
+/// The mutex. A release wakes the first waiter but leaves the mutex free, so that the first task to ask takes it. A waiter that was woken
+/// in vain gets the mutex handed over at the next release (`MUTEX_FLAG_HANDOFF`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mutex {
     owner: Option<u32>,
-    /// Those that wait stay here until they have it.
+    /// Waiting tasks stay here until they hold the mutex.
     waiters: VecDeque<u32>,
     hands_over: bool,
 }
 
 impl Mutex {
-    /// A task wants it.
+    /// A task asks for the mutex.
     pub(super) fn ask(&mut self, task: u32) -> Asked {
         match self.owner {
             Some(owner) if owner == task => {
@@ -57,7 +57,7 @@ impl Mutex {
         }
     }
 
-    /// Gives it back, if it is the task's; who is to be woken if it sleeps.
+    /// Releases the mutex if the task holds it. Returns the first waiter, which is to be woken if it sleeps.
     pub(super) fn give_back(&mut self, task: u32) -> Option<u32> {
         self.owner.take_if(|owner| *owner == task)?;
         let next = self.waiters.front().copied();

@@ -1,4 +1,4 @@
-//! Pipes, locks, conditions, barriers and semaphores: who waits, and who goes on.
+//! Pipes, locks, conditions, barriers and semaphores: which tasks wait, and which task goes on.
 
 use super::channel::MessageBuffer;
 use super::mutex::Mutex;

@@ -83,9 +83,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.kernel.wake_is_sync = false;
     }
 
-    /// Takes the pipe's mutex for a while before the message goes through. `None`: the task has had it for that while, or none is held.
+    /// Takes the pipe's mutex for some time before the message goes through. `None`: the task has held it for that time, or the transfer needs
+    /// no mutex.
     ///
-    /// Who finds it taken spins while the owner runs (`mutex_spin_on_owner`), else sleeps.
+    /// A task that finds the mutex taken spins while the owner runs (`mutex_spin_on_owner`), else sleeps.
     fn take_mutex(&mut self, task: usize, pipe: usize, bytes: u32) -> Option<StepOutcome> {
         let state = &mut self.objects.pipes[pipe];
         let hold_ns = self.kernel.costs.locked_ns(state.spec.socket, bytes);
@@ -148,7 +149,7 @@ mod tests {
     fn a_mutex_that_nobody_else_wants_costs_nothing() {
         let run = |per_mille| hackbench(1, locked(per_mille), RealTime::fifo());
         let (with, without) = (run(700), run(0));
-        // Who has to wait for room gives the mutex back and takes it again.
+        // A task that has to wait for room releases the mutex and takes it again.
         assert!(with.0 >= without.0 && with.0 < without.0 + without.0 / 50, "{} {}", with.0, without.0);
         assert_eq!(with.1.context_switches(), without.1.context_switches());
     }

@@ -1,4 +1,4 @@
-//! How a run ends: its outcome, or who waits for whom.
+//! How a run ends: its outcome, or which task waits for which.
 
 use super::Engine;
 use crate::error::SimError;

@@ -15,7 +15,7 @@ impl Sink for SwitchLog {
 
 const MS: u64 = 1_000_000;
 
-/// When (ns), on which CPU, who.
+/// A task that came: the time (ns), the CPU and the task.
 type Came = (u64, usize, Option<usize>);
 
 fn spinners(works_ms: &[u64]) -> Workload {

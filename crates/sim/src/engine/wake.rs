@@ -89,7 +89,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
     }
 
-    /// A task that spun because nobody else wanted the CPU looks again, and gives way if it is one that does.
+    /// A task may spin because no other task wanted the CPU. If it waits by yielding, it looks again now and yields.
     fn look_again_if_spinning(&mut self, cpu: usize, current: usize) {
         let state = &mut self.kernel.cpus[cpu];
         if state.spinning && self.yields(current) {

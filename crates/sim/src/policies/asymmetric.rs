@@ -279,7 +279,7 @@ impl Asymmetric {
         Some(self.waiting.remove(place) as usize)
     }
 
-    /// The task has left its CPU without going on: whoever waits for it need not any more.
+    /// The task was dequeued while it ran: a CPU that expects it stops waiting for it.
     fn forget(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
         self.slots[cpu].sends_to = None;
         for other in 0..self.slots.len() {
@@ -424,7 +424,7 @@ impl Policy for Asymmetric {
             self.runners[task].alive = true;
             let live = self.live().len();
             if let Some(cores) = self.cores() {
-                // A task that is new owes nobody the time before.
+                // A new task owes no other task the time before it began.
                 let totals = self.runners.iter().filter(|runner| runner.alive).map(|runner| runner.total_ns);
                 self.runners[task].total_ns = totals.max().unwrap_or(0);
                 self.runners[task].share = (cores.equal_share(live) * WHOLE as f64) as i64;

@@ -114,7 +114,7 @@ impl Cfs {
         self.forget_buddy(cpu, task);
     }
 
-    /// Who leaves the queue, running or not, is no buddy of it any longer (`clear_buddies`).
+    /// A task that leaves the queue, running or not, stops being its buddy (`clear_buddies`).
     fn forget_buddy(&mut self, cpu: usize, task: usize) {
         let queue = &mut self.rqs[cpu];
         for buddy in [&mut queue.skip, &mut queue.last] {

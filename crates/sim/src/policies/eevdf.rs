@@ -27,7 +27,7 @@ struct Entity {
     sequence: Sequence,
     vruntime: i64,
     deadline: i64,
-    /// While it runs: until this virtual run time nobody eligible takes its place (`vprot`).
+    /// While it runs: no eligible task takes its place before this vruntime (`vprot`).
     protected: i64,
     /// What it is owed (positive) or owes when it leaves.
     lag: i64,
@@ -102,9 +102,9 @@ impl Eevdf {
         Self { slice_ns: Some(slice_ns), ..Self::default() }
     }
 
-    /// By the rules of Linux 7.2 (kernel/sched/fair.c): slices end by a timer of their own (`HRTICK`) and not at the next tick, a task that
-    /// slept in the queue keeps at least the lag it went to sleep with, lag is bounded by a slice and a tick, and who is looked at for a
-    /// task that was woken finds those that sleep in the queue out of it.
+    /// By the rules of Linux 7.2 (kernel/sched/fair.c). Slices end by a timer of their own (`HRTICK`) and not at the next tick. A task that
+    /// slept in the queue keeps at least the lag it went to sleep with. Lag is bounded by a slice and a tick. The preemption check of a
+    /// wake-up dequeues the sleeping tasks that it meets in the queue.
     pub fn since_7_2() -> Self {
         Self { since_7_2: true, ..Self::default() }
     }
@@ -206,7 +206,7 @@ impl Eevdf {
             return None;
         }
         let now = self.current_now(kernel, cpu, task);
-        // Its virtual run time stays as of the beginning of its time on the CPU, so that rounding does not depend on who looked when.
+        // Its vruntime stays that of the beginning of its time on the CPU, so that rounding does not depend on when it is read.
         self.entities[task].deadline = now.deadline;
         Some(now)
     }

@@ -107,8 +107,8 @@ fn late(
     entries.filter(|sequence| is_valid(*sequence)).take(most).map(task_of).find(|task| fits(*task))
 }
 
-/// What a queue with two keys needs of a task. It lies with the rest of what is known of the task, so that both come into the cache
-/// together; while the task is queued, nobody changes it.
+/// The fields that a queue with two keys needs of a task. They lie beside the task's other fields, so that both come into the cache
+/// together. They do not change while the task is queued.
 pub(super) trait QueuedEntity {
     /// Its place in a queue.
     fn sequence(&self) -> Sequence;
@@ -193,7 +193,7 @@ impl DeadlineQueues {
         if let Some((_, sequence)) = fitting.peek() {
             next(task_of(sequence));
         }
-        // What comes up when the first goes is one of its two children.
+        // When the first goes, one of its two children comes up.
         for (_, sequence) in fitting.iter().take(3).chain(waiting.iter().take(3)) {
             prefetch(tasks, task_of(sequence));
         }

@@ -218,7 +218,7 @@ pub(super) struct DsqIter {
 
 #[repr(C)]
 pub(super) struct BpfTimer {
-    /// One more than the place in the table of timers; 0 is no timer.
+    /// One more than the place in the table of timers; 0 without a timer.
     pub(super) number: u64,
     pub(super) reserved: u64,
 }

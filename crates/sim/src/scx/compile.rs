@@ -95,8 +95,8 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
 /// Ends callbacks that go on for too long.
 const GUARD: &str = include_str!("guard.c");
 
-/// As build.rs has them. What is only a warning is the author's business, but for a function that would be missing when it is loaded
-/// (gcc's `-w` would silence that too).
+/// The flags of build.rs. Warnings are the author's business, except for an undeclared function, which would be missing when the object is
+/// loaded (gcc's `-w` would silence that too).
 const FLAGS: [&str; 6] = [
     "-std=gnu17",
     "-O2",

@@ -1,4 +1,4 @@
-//! What can go wrong with a scheduler that is loaded.
+//! Errors of compiling, loading and starting a scheduler.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub enum ScxError {
         /// Why it failed.
         error: std::io::Error,
     },
-    /// The object is no scheduler, or was compiled for another version of the simulator.
+    /// The object is not a scheduler, or was compiled for another version of the simulator.
     #[error("the compiled scheduler cannot be loaded: {problem}")]
     Load {
         /// What is wrong.

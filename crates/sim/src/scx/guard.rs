@@ -1,13 +1,13 @@
 //! Calls into a scheduler's code that end after a number of steps, also where the code would not.
 //!
-//! The kernel's verifier refuses a program that may not end; here is none. So every basic block of a scheduler counts itself
-//! (`guard.c`), and a callback that executes more than [`MOST_BLOCKS`] of them is left by `longjmp`. The limit is a count and no time, so
-//! a run ends in the same way on every machine.
+//! The kernel's verifier refuses a program that may not end; the simulator has no verifier. So every basic block of a scheduler counts
+//! itself (`guard.c`), and `longjmp` leaves a callback that executes more than [`MOST_BLOCKS`] of them. The limit is a count and not a
+//! time, so a run ends in the same way on every machine.
 
 use std::ffi::{c_int, c_void};
 
-/// Basic blocks that a callback may execute: eight for each of the 2^23 turns that the kernel allows a `bpf_loop` (`BPF_MAX_LOOPS`). So
-/// many keep a CPU busy for some 50 ms.
+/// Basic blocks that a callback may execute: eight for each of the 2^23 turns that the kernel allows a `bpf_loop` (`BPF_MAX_LOOPS`).
+/// This number keeps a CPU busy for some 50 ms.
 pub(super) const MOST_BLOCKS: u64 = 1 << 26;
 
 /// `struct swtch_guard` of guard.c.

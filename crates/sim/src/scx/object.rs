@@ -157,7 +157,7 @@ impl Loaded {
             let made = made.map_err(|problem| ScxError::load(format!("map '{name}': {problem}")))?;
             let made = Box::into_raw(Box::new(made));
             core.maps.push(made);
-            // SAFETY: the variable of a map has at least one pointer, its type, which nobody follows.
+            // SAFETY: the variable of a map has at least one pointer, its type, which is never dereferenced.
             unsafe { map.map.cast::<*mut Map>().write_unaligned(made) };
         }
         Ok(())

@@ -275,7 +275,7 @@ impl Core {
                 self.kicks.push((cpu, 0));
                 break;
             }
-            // What was given was for others.
+            // Tasks that were dispatched went elsewhere: ask again, unless there were none.
             if self.dispatches == 0 {
                 break;
             }

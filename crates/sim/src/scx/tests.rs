@@ -315,7 +315,7 @@ fn a_long_callback_that_returns_is_let_be() {
     assert!(try_run(2, spinners(&[10, 10, 10]), policy, false).is_ok());
 }
 
-/// Every compiler that is installed counts blocks: clang leaves them out unless it is told.
+/// Every compiler that is installed counts blocks: clang leaves some out unless an option forbids it.
 #[test]
 fn every_compiler_ends_an_endless_loop() {
     let mut tried = 0;

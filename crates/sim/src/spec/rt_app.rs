@@ -1,8 +1,8 @@
 //! Files of rt-app (github.com/scheduler-tools/rt-app), as they are.
 //!
-//! Keys may come twice or carry a suffix (`run0`), values that mean nothing may be left out, and comments and commas before a closing
-//! bracket are allowed: what rt-app and its workgen take.
-//! What cannot be simulated is computing of a time that is said, or left out and said: [`RtApp::assumed`] lists all of it.
+//! Keys may come twice or carry a suffix (`run0`), and values that mean nothing may be left out. Comments and commas before a closing
+//! bracket are allowed. rt-app and its workgen accept all of this.
+//! An event that cannot be simulated becomes computing for a stated time, or is left out. [`RtApp::assumed`] lists every such case.
 
 mod convert;
 mod event_names;
@@ -20,7 +20,7 @@ use crate::workload::Workload;
 pub struct RtApp {
     /// The workload.
     pub workload: Workload,
-    /// What is simulated differently from what the file says, and what is not at all.
+    /// The parts of the file that are simulated differently or left out.
     pub assumed: Vec<Assumption>,
 }
 

@@ -99,7 +99,7 @@ fn a_specification_becomes_the_workload_it_says() {
         workload.programs[1].ops[3..6],
         [Op::RequestBegins, Op::Receive { pipe: 0, bytes: 100 }, Op::RequestEnds]
     );
-    // Three tasks come to it from the beginning; who is forked must be counted by whoever forks.
+    // Three tasks come to it from the beginning. A file that forks tasks must count them in `members` itself.
     assert_eq!((workload.barriers[0].members, workload.barriers[0].waiting), (3, Waiting::SpinYield));
     assert_eq!((workload.pipes[1].capacity_bytes, workload.pipes[1].socket), (8_192, true));
     assert_eq!(workload.templates[2].name, "three");

@@ -81,7 +81,7 @@ impl Summary {
         checks.at_most("wait_ns.count", self.wait_ns.count, came, "the switches");
         for row in &self.tasks {
             checks.at_most("tasks.ended", row.ended, row.tasks, "the tasks of that name");
-            // Who has gone to sleep was woken, but for the last time.
+            // Every task that went to sleep was woken, except perhaps the last time.
             let slept = row.voluntary.saturating_sub(row.ended);
             checks.at_most(
                 "tasks.wakeups",

@@ -6,7 +6,7 @@ use std::io;
 use swtch_profile::FileError;
 use thiserror::Error;
 
-/// Why a sweep did not come to its end. What was done is kept, and the same call goes on from there.
+/// Why a sweep did not finish. The runs that are done are kept, and the same call continues with the others.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SweepError {

@@ -1,4 +1,4 @@
-//! Runs that are done, in a file beside the table: a sweep that is killed goes on from there.
+//! Runs that are done, in a file beside the table, from which a sweep that was killed continues.
 
 use super::error::{SweepError, file_error};
 use super::rows::RunRow;
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Opens what an earlier command left, or begins. What was cut off in the middle of a line is run again.
+    /// Opens the file that an earlier command left, or begins one. A run whose line was cut off is run again.
     ///
     /// # Errors
     /// When the file cannot be read or written, or is of another sweep.
@@ -52,7 +52,7 @@ impl Kept {
 
     /// Keeps a run.
     pub(super) fn add(&mut self, row: &RunRow, out: &Path) -> Result<(), SweepError> {
-        // One call: whoever is killed leaves a whole line, or one without an end.
+        // One call writes the line: a command that is killed leaves a whole line, or one without an end.
         let why =
             || file_error(format!("cannot keep a run for {}; what was done before is kept", out.display()));
         let mut line = serde_json::to_string(row).map_err(io::Error::other).map_err(why())?;
@@ -77,7 +77,7 @@ impl Kept {
 
     /// The table is there: the runs need not be kept any longer.
     pub(super) fn remove(self) {
-        // What is left is in the way of nothing: it is of the same sweep.
+        // A file that cannot be removed does no harm: it is of the same sweep.
         let _ = std::fs::remove_file(self.path);
     }
 }

@@ -54,11 +54,11 @@ struct Shared<'a> {
 
 /// Runs the part of a sweep that is missing and writes its table.
 ///
-/// `stop`: ends it when it becomes true; it is also set when a run cannot be kept. `progress`: told after each run how many are done, of how
-/// many.
+/// `stop`: ends the sweep when it becomes true; it is also set when a run cannot be kept. `progress`: called after each run with the number
+/// that is done and the number of all.
 ///
 /// # Errors
-/// When something cannot be read, written or understood, or it was stopped. A run that fails is no error but a row.
+/// When something cannot be read, written or understood, or the sweep was stopped. A run that fails is not an error but a row.
 pub fn sweep(
     request: &Request<'_>,
     stop: &AtomicBool,
@@ -143,7 +143,7 @@ fn all(
                     let row = one(shared, &shared.sweep.run(*run));
                     let Some(row) = row.transpose() else { return };
                     let failed = row.is_err();
-                    // Nobody listens any more when a row could not be kept.
+                    // The receiver is gone when a row could not be kept.
                     if sender.send(row).is_err() || failed {
                         return;
                     }

@@ -33,7 +33,7 @@ with_defaults! {
         pub tasks: Tasks = Tasks::Processes,
         /// Sockets or pipes.
         pub channel: Transport = Transport::Socket,
-        /// Whether the making of the tasks belongs to it.
+        /// Whether the run includes creating the tasks.
         pub from_start: bool = false,
         /// Memory that a task uses between switches, bytes.
         #[serde(deserialize_with = "crate::quantity::bytes")]

@@ -35,7 +35,7 @@ pub struct HandOver {
 
 impl HandOver {
     /// Whether at least half of the wake-ups are made by tasks, and those compute for less than ten hand-overs' cost between two of them.
-    /// Messages that find their reader awake are not recorded, so how such tasks run under another policy cannot be told.
+    /// Messages that find their reader awake are not recorded, so a replay does not show how such tasks run under another policy.
     pub(crate) fn is_most(&self) -> bool {
         self.by_tasks > 0
             && self.by_tasks * 2 >= self.wakeups
@@ -54,8 +54,8 @@ pub struct Replayed {
     pub hand_over: HandOver,
 }
 
-/// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing: every semaphore that is taken
-/// is posted, in an order in which nobody waits for a later event than his own, so a replay cannot deadlock.
+/// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing. Every semaphore that is taken
+/// is posted, in an order in which no task waits for an event later than its own. So a replay cannot deadlock.
 ///
 /// Work is what the tasks computed on the machine of the recording, whose speed is the reference. What the simulator charges for calls and
 /// wake-ups by `costs` is taken off, because the recorded times have it in them already; so is the measured cost of switches.
@@ -81,7 +81,7 @@ pub fn replay(
 struct Reading<'a> {
     rows: BTreeMap<u32, &'a TaskRow>,
     tracks: BTreeMap<u32, Track>,
-    /// Semaphores by who posts and who takes.
+    /// Semaphores by the task that posts and the task that takes.
     semaphores: BTreeMap<(u32, u32), u32>,
     /// Wake-ups so far, which also orders those of the same time.
     wakes: u64,

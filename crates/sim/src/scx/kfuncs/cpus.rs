@@ -42,7 +42,7 @@ pub(super) unsafe extern "C" fn select_cpu_and(
 ) -> i32 {
     // SAFETY: called by the scheduler's code, with a task and a set that it got from the core.
     let (core, task, own, allowed) = unsafe { (current(), number(task), (*task).cpus_ptr, &*allowed) };
-    // The task's own CPUs are no further restriction.
+    // The task's own CPUs do not restrict the choice further.
     let also = (!std::ptr::eq(own, allowed)).then(|| allowed.clone());
     let found =
         task.map_or(Err(EBUSY), |task| core.select_cpu_dfl(task, prev, wake_flags, also.as_ref(), flags));

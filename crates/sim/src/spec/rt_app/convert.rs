@@ -36,7 +36,7 @@ pub(super) struct Converter<'a> {
     file: &'a File,
     pub(super) names: Objects,
     pub(super) task_names: Vec<String>,
-    /// Names that somebody resumes.
+    /// Names that some task resumes.
     pub(super) resumed: BTreeSet<String>,
     assumed: Vec<Assumption>,
     /// Speed of the CPU that a `run` is calibrated by.
@@ -156,7 +156,7 @@ impl Converter<'_> {
         self.machine.types.iter().any(|kind| kind.speed != REFERENCE_SPEED)
     }
 
-    /// Work of a `run` of so many us on the CPU of the calibration.
+    /// Work of a `run` of `us` microseconds on the CPU of the calibration.
     pub(super) fn calibrated_ns(&self, us: u64) -> u64 {
         us.saturating_mul(1_000).saturating_mul(self.calibrated_speed) / u64::from(REFERENCE_SPEED)
     }

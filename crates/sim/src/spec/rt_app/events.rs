@@ -53,7 +53,7 @@ impl Converter<'_> {
                 part.ops.push(Op::Unlock { lock: self.names.lock(name) });
             }
             "signal" => part.ops.push(Op::Signal { condition: self.names.condition(text(entry)?) }),
-            // A resume is a broadcast, too; the lock around it is free in rt-app, because nobody keeps it.
+            // A resume is a broadcast, too. The lock around it is free in rt-app, because no task keeps it.
             "broad" | "resume" => {
                 part.ops.push(Op::Broadcast { condition: self.names.condition(text(entry)?) });
             }
@@ -106,8 +106,8 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// Waits under the task's own name, whatever the value; older versions waited under the value's name, and files are still about that do
-    /// not work otherwise: there nobody resumes the task's own name.
+    /// Waits under the task's own name, whatever the value. Older versions waited under the value's name, and files for them still exist. These
+    /// do not work otherwise: no task in them resumes the task's own name.
     fn suspend(&mut self, part: &mut TaskPart<'_>, value: &Json) {
         let own = part.name;
         let given = match &value.value {

@@ -68,7 +68,7 @@ fn preemptions_are_not_part_of_the_work_and_switches_are_taken_off() {
     ];
     let replayed = free(rows);
     assert_eq!(ops(&replayed, "task/7"), [Op::Compute { work_ns: 55 }]);
-    // First seen when it came, at 50; who woke it is not known.
+    // The recording has it first when it got the CPU, at 50; the task that woke it is not known.
     assert_eq!(ops(&replayed, "task/8"), [Op::Compute { work_ns: 20 }]);
     assert_eq!(replayed.workload.tasks[1].start_ns, 50);
 }
@@ -223,7 +223,7 @@ proptest! {
         rows in prop::collection::vec(any_row(), 1..60),
         cpus in 1_u32..4,
     ) {
-        // Only tasks of the tables' scope can be missing; then nobody ran.
+        // Only tasks of the tables' scope can be missing; an error means that no task ran.
         if let Ok(replayed) = replay(&[], rows, &Costs::free()) {
             check(&replayed.workload);
             let sums = balance(&replayed.workload);

@@ -38,7 +38,7 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// The program. Steps stand in the order of their moments, the same for all tasks: that is why nobody can wait for what comes later.
+    /// The program. Its steps are in the order of their times, which is the same for all tasks. So no task can wait for a later event.
     pub(super) fn program(mut self, charges: &Charges) -> Vec<Op> {
         self.items.sort_by_key(|item| item.at);
         self.runs.sort_unstable();
