@@ -1,5 +1,5 @@
 //! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! text in columns ([`aligned`]), digits in groups ([`grouped`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), and the
+//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), and the
 //! [`Observer`] of what takes long.
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
