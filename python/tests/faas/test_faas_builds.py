@@ -181,7 +181,9 @@ def test_a_cache_that_cannot_be_written_is_one_line(tools, tmp_path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert main(["measure", "go"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert "cannot be written (Not a directory); set XDG_CACHE_HOME to a directory that you can write to" in err
+    assert (
+        "cannot be written (Not a directory); set XDG_CACHE_HOME to a directory that you can write to" in err
+    )
 
 
 def test_two_that_make_the_same_at_once_do_not_meet(tools, tmp_path, monkeypatch):

@@ -283,7 +283,9 @@ def test_a_platforms_framework_has_to_be_there(capsys):
         pytest.skip("the handler is not here")
     assert main(["serve", "python", "--platform", "gcf", "--python", "/bin/false"]) == 1
     err = capsys.readouterr().err
-    assert "gcf needs functions_framework, which /bin/false does not have; /bin/false -m pip install -r" in err
+    assert (
+        "gcf needs functions_framework, which /bin/false does not have; /bin/false -m pip install -r" in err
+    )
     assert err.count("\n") == 1
 
 
