@@ -136,7 +136,9 @@ fn clippy() -> Result<Counts> {
 
 fn docs() -> Result<Counts> {
     let mut command = cargo();
-    command.args(["doc", "--release", "--workspace", "--no-deps", "--keep-going"]).env("RUSTDOCFLAGS", "-D warnings");
+    command
+        .args(["doc", "--release", "--workspace", "--no-deps", "--keep-going"])
+        .env("RUSTDOCFLAGS", "-D warnings");
     Ok(Counts::of_command(&stream(&mut command)?))
 }
 
