@@ -268,7 +268,9 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     let what: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
     let what = what.join(" ");
     let what = what.strip_prefix("error: ").unwrap_or(&what);
-    crate::output::complain_text(&format!("swtch: {what}; see --help"));
+    let meant = error.get(clap::error::ContextKind::SuggestedArg);
+    let meant = meant.map_or_else(String::new, |argument| format!(" (did you mean {argument}?)"));
+    crate::output::complain_text(&format!("swtch: {what}{meant}; see --help"));
     ExitCode::from(2)
 }
 
