@@ -1,6 +1,8 @@
 //! What a recording came to, for people and for machines.
 
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use swtch_cost::{Advice, Bill, Caveat};
 use swtch_trace::model::Scope;
 use swtch_trace::tables::{InterruptRow, PreemptionRow, TaskRow};
@@ -24,6 +26,7 @@ impl Summary<'_> {
     pub fn json(&self) -> Value {
         let Self { trace: TraceView { header, .. }, bill, .. } = self;
         let totals = &header.totals;
+        let names = self.names();
         let command = match &header.scope {
             Scope::Command { command, .. } => Some(command),
             _ => None,
@@ -50,7 +53,7 @@ impl Summary<'_> {
             "interrupts": self.trace.tables.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
             "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
             "cgroups": self.trace.tables.cgroups,
-            "preemptions": self.trace.tables.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
+            "preemptions": self.trace.tables.preemptions.iter().map(|row| preemption(row, &names)).collect::<Vec<_>>(),
             "reconciliation": header.reconciliation,
             "recorder": header.recorder,
             "cost": {
@@ -80,22 +83,35 @@ impl Summary<'_> {
         tasks
     }
 
-    /// The name of a task.
-    pub(crate) fn name(&self, tid: u32) -> String {
-        let named = self.trace.tables.tasks.iter().find(|task| task.tid == tid);
-        named.map_or_else(|| format!("tid {tid}"), |task| task.comm.clone())
+    /// The names of the tasks by thread id. Pairs are many, so the tasks are gone through once.
+    pub(crate) fn names(&self) -> TaskNames<'_> {
+        let mut names = HashMap::new();
+        for task in &self.trace.tables.tasks {
+            names.entry(task.tid).or_insert(task.comm.as_str());
+        }
+        TaskNames(names)
     }
+}
 
-    fn preemption(&self, row: &PreemptionRow) -> Value {
-        json!({
-            "by": self.name(row.by_tid),
-            "by_tid": row.by_tid,
-            "of": self.name(row.of_tid),
-            "of_tid": row.of_tid,
-            "count": row.count,
-            "ns": row.ns,
-        })
+/// The names of a Trace's tasks. Of tasks with one id after each other it is the first one's.
+pub(crate) struct TaskNames<'a>(HashMap<u32, &'a str>);
+
+impl TaskNames<'_> {
+    /// The name of a task, or its id where the Trace has no such task.
+    pub(crate) fn of(&self, tid: u32) -> Cow<'_, str> {
+        self.0.get(&tid).map_or_else(|| format!("tid {tid}").into(), |name| (*name).into())
     }
+}
+
+fn preemption(row: &PreemptionRow, names: &TaskNames<'_>) -> Value {
+    json!({
+        "by": names.of(row.by_tid),
+        "by_tid": row.by_tid,
+        "of": names.of(row.of_tid),
+        "of_tid": row.of_tid,
+        "count": row.count,
+        "ns": row.ns,
+    })
 }
 
 /// `bpf`, `perf` or `procfs`, whatever its mode.

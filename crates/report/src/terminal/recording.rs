@@ -4,6 +4,7 @@ use super::paragraph;
 use crate::recording::{Summary, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_cost::Advice;
@@ -156,9 +157,10 @@ fn preemptions(summary: &Summary<'_>) -> String {
         count: u64,
         waited_ns: Option<u64>,
     }
-    let mut pairs: BTreeMap<(String, String), Pair> = BTreeMap::new();
+    let names = summary.names();
+    let mut pairs: BTreeMap<(Cow<'_, str>, Cow<'_, str>), Pair> = BTreeMap::new();
     for row in &summary.trace.preemptions {
-        let pair = pairs.entry((summary.name(row.by_tid), summary.name(row.of_tid))).or_default();
+        let pair = pairs.entry((names.of(row.by_tid), names.of(row.of_tid))).or_default();
         pair.waited_ns =
             if pair.threads == 0 { row.ns } else { pair.waited_ns.zip(row.ns).map(|(a, b)| a + b) };
         pair.threads += 1;
