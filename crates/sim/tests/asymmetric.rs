@@ -1,29 +1,19 @@
 //! The policies for asymmetric cores hand out the shares that the mathematics asks for.
 
+use crate::schedules::fast_and_slow;
 use swtch_fairness::{Allocator, Cores, Policy as Rule};
 use swtch_sim::costs::Costs;
-use swtch_sim::machine::{CoreType, Machine, MachineCpu};
+use swtch_sim::machine::Machine;
 use swtch_sim::policies::{Asymmetric, AsymmetricOptions};
 use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::Nothing;
 use swtch_sim::workload::{Application, TaskSpec, Workload};
 use swtch_sim::{Engine, Options};
-use swtch_units::CpuId;
 
 const SECOND: u64 = 1_000_000_000;
 
 fn machine(fast: u32, slow: u32) -> Machine {
-    let types =
-        vec![CoreType { name: "fast".into(), speed: 1024 }, CoreType { name: "slow".into(), speed: 256 }];
-    let cpu = |id: u32| MachineCpu {
-        id: CpuId::new(id),
-        core_type: u32::from(id >= fast),
-        core: id,
-        l2: id,
-        l3: 0,
-        node: 0,
-    };
-    Machine::new("test", types, (0..fast + slow).map(cpu).collect(), Vec::new()).unwrap()
+    fast_and_slow(fast, slow, 256)
 }
 
 fn mix(speedups: &[f64]) -> Workload {

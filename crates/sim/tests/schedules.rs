@@ -177,7 +177,7 @@ fn max_fair_swaps_when_one_is_ahead_and_the_other_behind() {
     let mut workload = workload(&[(&[compute(1000)], 0, 0), (&[compute(1000)], 0, 0)]);
     workload.duration_ns = Some(80 * MS);
     let engine =
-        Engine::new(fast_and_slow(1, 1), costs(), workload, policy, Kept::default(), Options::default());
+        Engine::new(fast_and_slow(1, 1, 293), costs(), workload, policy, Kept::default(), Options::default());
     let outcome = engine.unwrap().run().unwrap();
     let on_fast: Vec<_> = outcome
         .sink
@@ -189,9 +189,9 @@ fn max_fair_swaps_when_one_is_ahead_and_the_other_behind() {
     assert_eq!(on_fast, [(0, 0), (15, 1), (45, 0), (75, 1)]);
 }
 
-fn fast_and_slow(fast: u32, slow: u32) -> Machine {
-    let types =
-        vec![CoreType { name: "fast".into(), speed: 1024 }, CoreType { name: "slow".into(), speed: 293 }];
+/// `speed`: that of the slow CPUs, where the fast ones have 1024.
+pub(crate) fn fast_and_slow(fast: u32, slow: u32, speed: u32) -> Machine {
+    let types = vec![CoreType { name: "fast".into(), speed: 1024 }, CoreType { name: "slow".into(), speed }];
     let cpu = |id: u32| MachineCpu {
         id: CpuId::new(id),
         core_type: u32::from(id >= fast),
@@ -249,7 +249,7 @@ proptest! {
         }
         for policy in ["max-fair:sampled=false", "min-fair:sampled=false"] {
             let policy = Asymmetric::from_text(policy).unwrap();
-            let machine = fast_and_slow(fast, slow);
+            let machine = fast_and_slow(fast, slow, 293);
             let engine = Engine::new(machine, costs(), workload.clone(), policy, Nothing, Options::default());
             let stats = engine.unwrap().run().unwrap().stats;
             for ((task, work_ns), (fast, slow)) in stats.tasks.iter().zip(&works).zip(&speeds) {
