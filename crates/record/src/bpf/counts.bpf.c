@@ -78,7 +78,11 @@ static __always_inline u32 class_of(u64 ns)
 	return value & (CLASSES - 1);
 }
 
-static __always_inline struct task_counts *counts_of(struct task_struct *task, struct cpu_counts *cpu)
+/*
+ * The kernel gives no storage to a task while a preempted task works on another's on the same CPU. That loses an arrival, which `refused` counts.
+ * Where none has arrived it is NULL: the next try comes in time.
+ */
+static __always_inline struct task_counts *counts_of(struct task_struct *task, u64 *refused)
 {
 	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
 
@@ -88,7 +92,8 @@ static __always_inline struct task_counts *counts_of(struct task_struct *task, s
 		return NULL;
 	counts = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!counts) {
-		cpu->refused++;
+		if (refused)
+			(*refused)++;
 		return NULL;
 	}
 	/* Only here: reading the clock takes as long as much of the rest. */
@@ -163,7 +168,7 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 	}
 	if (!tid)
 		return;
-	counts = counts_of(task, cpu);
+	counts = counts_of(task, &cpu->refused);
 	if (counts) {
 		wait_ns = task->sched_info.run_delay - counts->delay_ns;
 		slice_ns = task->se.sum_exec_runtime - counts->run_ns;
@@ -216,7 +221,8 @@ static __always_inline void describe(struct task_record *record, struct task_str
 static __always_inline void tell_end(struct cpu_counts *cpu, struct task_struct *task, u64 counted)
 {
 	u32 number = bpf_get_smp_processor_id(), index;
-	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
+	/* Made here, if no try before went well: a task that ends has a record, whatever was refused. */
+	struct task_counts *counts = counts_of(task, NULL);
 	struct task_record *record;
 	u64 place;
 
@@ -305,7 +311,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	if (!cpu)
 		return 0;
 	/* From its birth on, not from when it first comes. */
-	counts_of(child, cpu);
+	counts_of(child, NULL);
 	__sync_fetch_and_add(&cpu->threads, 1);
 	if (child->pid == child->tgid)
 		__sync_fetch_and_add(&cpu->forks, 1);
@@ -348,7 +354,7 @@ int dump(struct bpf_iter__task *ctx)
 	if (cpu)
 		cpu->knows_quota = knows_quota();
 	/* The first time round, this makes the counts of the tasks that are there already. */
-	counts = task && task->pid && cpu ? counts_of(task, cpu) : NULL;
+	counts = task && task->pid && cpu ? counts_of(task, NULL) : NULL;
 	if (!counts)
 		return 0;
 	describe(&scratch, task, counts);

@@ -66,7 +66,7 @@ struct cpu_counts {
 	u64 threads;
 	u64 execs;
 	u64 exits;
-	/* tasks that could not be counted, because there was no memory for them */
+	/* arrivals of tasks that could not be counted, because the kernel gave no storage for them */
 	u64 refused;
 	u64 ended_head;
 	u64 ended_lost;

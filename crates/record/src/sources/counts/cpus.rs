@@ -42,7 +42,7 @@ impl CpuCounts {
         [
             (
                 self.sum(|cpu| cpu.refused),
-                "arrivals of tasks, because the kernel had no memory to count them",
+                "arrivals of tasks, because the kernel had no storage for their counts at that moment",
             ),
             (self.sum(|cpu| cpu.ended_lost), "ends of tasks, because too many ended at once"),
         ]
