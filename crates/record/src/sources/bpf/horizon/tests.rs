@@ -205,7 +205,8 @@ impl Reader {
     }
 
     fn take(&mut self, horizon_ns: u64) {
-        self.held.sort_by_key(Event::at_ns);
+        // Of events in the same nanosecond, which has no order between CPUs, that of the lower CPU comes first.
+        self.held.sort_by_key(|event| (event.at_ns(), cpu_of(event)));
         let old = self.held.partition_point(|event| event.at_ns() < horizon_ns);
         for event in self.held.drain(..old) {
             self.accumulator.take(&event, &mut self.rows);
@@ -243,6 +244,14 @@ impl Reader {
             self.rows,
             self.accumulator.late().all(),
         )
+    }
+}
+
+fn cpu_of(event: &Event) -> u32 {
+    match event {
+        Event::Switch(switch) => switch.cpu,
+        Event::Wake(wake) => wake.cpu,
+        Event::Life(_) => u32::MAX,
     }
 }
 
