@@ -107,7 +107,7 @@ fn a_group_that_is_gone_is_still_a_row() {
         record(home.path(), &[source], &["sh", "-c", &script].map(str::to_owned));
         let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
         adds_up(&trace, source);
-        let gone = |path: &str| path == group.path || path.starts_with("removed control group (number ");
+        let gone = |path: &str| path == group.path || path.starts_with("removed cgroup (number ");
         assert!(
             trace.cgroups.iter().any(|row| gone(&row.path) && row.tasks == 1),
             "{source}: {:?}",

@@ -500,7 +500,7 @@ fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
     let pipes = ["hackbench", "--groups", "2", "--loops", "5", "--machine", "4", "--transport", "pipe"];
     let (status, line) = refused(home.path(), &with(&pipes, &["--policies", "forgets.bpf.c"]));
     assert!(status == 1 && line.contains("80 runnable tasks are in no dispatch queue"), "{line}");
-    assert!(!line.contains("nobody writes"), "{line}");
+    assert!(!line.contains("no task writes"), "{line}");
     let (status, line) = refused(home.path(), &with(&pipes, &["--policies", "loops.bpf.c"]));
     assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }

@@ -37,7 +37,6 @@ cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
 cargo xtask dist [--arch ARCH] [--dev] [KIND...]   what users install, into dist/: static, deb, wheel, image
 cargo xtask book             the book, into target/book
-cargo xtask language         lowers the counts in xtask/language-debt.txt to what is left
 cargo xtask levels           the table of levels: a crate imports crates of lower levels only
 
 Steps: ";
@@ -67,7 +66,6 @@ fn run() -> Result<bool> {
         "wheel" => wheel::wheel(),
         "dist" => dist::dist(rest),
         "book" => book::book(),
-        "language" => language::lower_debt().map(|()| true),
         "levels" => {
             print!("{}", imports::table());
             Ok(true)

@@ -29,7 +29,7 @@ impl Growth {
 
     /// The growth of a counter of 32 bits, which begins anew when it is full. A step of more than half of that is a step back.
     pub fn of_32_bits(&self, earlier: u32, later: u32) -> u64 {
-        let growth = grown(later, earlier);
+        let growth = difference(later, earlier);
         self.count(growth == 0 && later != earlier);
         u64::from(growth)
     }
@@ -37,7 +37,7 @@ impl Growth {
 
 /// By how much a count of 32 bits grew, which begins anew when it is full. One that went backwards, because it was read too late or is another
 /// task's, did not grow; read without a sign, it would have grown by four thousand million.
-pub fn grown(now: u32, before: u32) -> u32 {
+pub fn difference(now: u32, before: u32) -> u32 {
     now.wrapping_sub(before).cast_signed().max(0).cast_unsigned()
 }
 

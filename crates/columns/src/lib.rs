@@ -368,7 +368,7 @@ mod tests {
         /// of text.
         pub(crate) struct NewRow in "rows" of ["test/1"], earlier earlier;
         {
-            /// Who.
+            /// The task.
             pub(crate) id: u32 [id, Key],
             /// How often.
             pub(crate) count: u64 [count, Sum],

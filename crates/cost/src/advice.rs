@@ -20,10 +20,10 @@ pub struct Advice {
     /// What to try.
     pub try_this: String,
     /// What the switches (or interrupts) concerned took, as a share of the tasks' CPU time; absent where no price is known, or where waiting
-    /// is concerned, not CPU time. It is no bound of what the change saves, and no rule has one: see [`Self::saving`].
+    /// is concerned, not CPU time. It does not bound what the change saves, and no rule does: see [`Self::saving`].
     pub cost: Option<Range>,
-    /// What can be said of the CPU time that the change saves, and why no figure bounds it: what else goes with the switches (a program's own
-    /// code around them, threads that spin while they wait) looks like work in a Trace.
+    /// Why no figure bounds the CPU time that the change saves. A program's own code around its switches, and threads that spin while they
+    /// wait, look like work in a Trace.
     pub saving: String,
 }
 

@@ -71,7 +71,7 @@ pub struct Cause {
     pub kind: CauseKind,
     /// Its share of all switches of the tasks.
     pub share: f64,
-    /// Who: the task and its partner, or the task alone.
+    /// The task and its partner, or the task alone.
     pub who: Vec<String>,
 }
 

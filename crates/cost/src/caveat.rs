@@ -25,7 +25,7 @@ const TICK_NS: f64 = 10_000_000.0;
 pub enum Caveat {
     /// A command that was run once: another run may make many times as many switches.
     OneRun,
-    /// The hypervisor took as much time from the tasks' CPUs as the switches are said to have taken. Time that is stolen within a switch
+    /// The hypervisor took as much time from the tasks' CPUs as the bill charges to the switches. Time that is stolen within a switch
     /// counts as its cost.
     Stolen {
         /// Time stolen on the tasks' CPUs, ns.

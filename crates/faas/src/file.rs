@@ -63,7 +63,7 @@ pub enum FileError {
         folder: PathBuf,
     },
     /// A figure in it cannot be true.
-    #[error("{} cannot be true: {refused}; please report this defect with the folder that it is in", path.display())]
+    #[error("{} cannot be true: {refused}; please report this defect with the directory that it is in", path.display())]
     Impossible {
         /// The file.
         path: PathBuf,
@@ -104,7 +104,7 @@ impl swtch_units::input_error::Document for Tiers {
         schema: tiers::SCHEMA,
         name: "a study of tiers",
         written_by: "'swtch faas tiers'",
-        again: "'swtch faas tiers --resume FOLDER' writes it again from its journal",
+        again: "'swtch faas tiers --resume DIRECTORY' writes it again from its journal",
     };
 }
 

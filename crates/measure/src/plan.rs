@@ -99,7 +99,7 @@ impl Plan {
             }
             _ => plan.unavailable(
                 fields::ONE_CPU,
-                "they are measured on one processor in the normal class, which was not asked for or not possible",
+                "they are measured on one CPU in the normal class, which was not asked for or not possible",
             ),
         }
         if plan.conditions.is_empty() {
@@ -198,7 +198,7 @@ impl Plan {
         if one_processor_only {
             self.unavailable(
                 fields::YIELD_ON_TWO_CPUS,
-                "two tasks yield to each other only when they share one processor",
+                "two tasks yield to each other only when they share one CPU",
             );
         }
     }

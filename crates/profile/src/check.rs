@@ -95,7 +95,7 @@ pub fn check_with_samples(profile: &Profile, samples: &[Sample]) -> Result<(), R
         }
         let share = row.off_cpu_share.unwrap_or(0.0);
         checks.require(share.is_finite() && share <= 1.0, &name("off_cpu_share"), || {
-            format!("{share} is no share of the batch's time")
+            format!("{share} is not a share of the batch's time")
         });
     }
     checks.finish()
@@ -247,7 +247,7 @@ fn ring(checks: &mut Checks, profile: &Profile, measured: bool) {
         let name = format!("ring of {} with {} B", row.processes, row.array_bytes);
         estimate(checks, &format!("{name} switch_cost_ns"), &row.switch_cost_ns, Sign::Net);
         checks.finite(&format!("{name} baseline_ns"), row.baseline_ns);
-        checks.require(row.processes > 1, &name, || "one process is no ring".to_owned());
+        checks.require(row.processes > 1, &name, || "one process is not a ring".to_owned());
         let per_lap = row.switches_per_hop.map(|hop| hop * f64::from(row.processes));
         let figure = format!("{name} switches_per_hop");
         switches(checks, &figure, per_lap, f64::from(row.processes), &row.switch_cost_ns, measured);

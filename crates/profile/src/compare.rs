@@ -39,9 +39,9 @@ pub enum Verdict {
     Slower,
     /// The interval is below 1, after the correction for the number of figures too.
     Faster,
-    /// The interval is above 1, but so many figures were compared that one may be by chance.
+    /// The interval is above 1, but among this many figures one may be so by chance.
     PerhapsSlower,
-    /// The interval is below 1, but so many figures were compared that one may be by chance.
+    /// The interval is below 1, but among this many figures one may be so by chance.
     PerhapsFaster,
     /// The interval contains 1.
     NoDifference,
@@ -296,8 +296,8 @@ fn different_hosts(then: &Host, now: &Host) -> Vec<Difference> {
         count => count.to_string(),
     };
     let rows = [
-        ("processor", show(&then.cpu_model), show(&now.cpu_model)),
-        ("processors online", online(&then.cpus), online(&now.cpus)),
+        ("CPU model", show(&then.cpu_model), show(&now.cpu_model)),
+        ("CPUs online", online(&then.cpus), online(&now.cpus)),
         ("kernel", text(&then.kernel.release), text(&now.kernel.release)),
         ("kernel build", text(&then.kernel.version), text(&now.kernel.version)),
         ("preemption", show(&then.kernel.preemption), show(&now.kernel.preemption)),

@@ -22,7 +22,7 @@ pub const SWITCHES_COUNTED: Field = Field::new("switches counted");
 /// The real-time class.
 pub const CLASS_FIFO: Field = Field::new("class fifo");
 /// A method whose tasks share a CPU.
-pub const YIELD_ON_TWO_CPUS: Field = Field::new("method yield on two processors");
+pub const YIELD_ON_TWO_CPUS: Field = Field::new("method yield on two CPUs");
 
 /// A part of a Profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

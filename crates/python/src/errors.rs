@@ -15,7 +15,7 @@ macro_rules! exceptions {
 exceptions! {
     UsageError(PyValueError) = "A wish that cannot be met; says which and what can.";
     MeasureError(PyRuntimeError) = "There is no measurement: nothing could be measured on this machine.";
-    ProfileError(PyValueError) = "A file or text that is no Profile of this version.";
+    ProfileError(PyValueError) = "A file or text that is not a Profile of this version.";
     SimulationError(PyRuntimeError) = "A simulation that came to no end: a deadlock, a run without end, a policy that gave up.";
     RecordError(PyRuntimeError) = "There is no recording: nothing could be recorded, or a figure of it cannot be true.";
     TraceError(PyValueError) = "A directory that is not a Trace of this version, or a table that a Trace lacks.";

@@ -10,8 +10,8 @@ use swtch_trace::accumulate::{Accumulator, TaskInfo};
 
 /// A task by its number, if it is still there. `hierarchy` is that of its cgroup.
 pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
-    let folder = format!("/proc/{tid}");
-    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let directory = format!("/proc/{tid}");
+    let status = fs::read_to_string(format!("{directory}/status")).ok()?;
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)).and_then(|value| value.trim().parse().ok())
     };
@@ -19,8 +19,8 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         tid,
         pid: field("Tgid:")?,
         parent_pid: field("PPid:"),
-        comm: fs::read_to_string(format!("{folder}/comm")).ok()?.trim_end().to_owned(),
-        kernel_thread: fs::read(format!("{folder}/stat"))
+        comm: fs::read_to_string(format!("{directory}/comm")).ok()?.trim_end().to_owned(),
+        kernel_thread: fs::read(format!("{directory}/stat"))
             .is_ok_and(|text| thread_files::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
     })
@@ -106,27 +106,28 @@ pub(crate) fn processes() -> Vec<u32> {
 }
 
 /// Numbers of the threads in a cgroup and those below it.
-pub(crate) fn in_folder(folder: &Path) -> Vec<u32> {
+pub(crate) fn in_folder(directory: &Path) -> Vec<u32> {
     // Version 2 has threads, version 1 has tasks.
-    listed(folder, &["cgroup.threads", "tasks"])
+    listed(directory, &["cgroup.threads", "tasks"])
 }
 
 /// Numbers of the processes in a cgroup and those below it.
-pub(crate) fn processes_in_folder(folder: &Path) -> Vec<u32> {
-    listed(folder, &["cgroup.procs"])
+pub(crate) fn processes_in_folder(directory: &Path) -> Vec<u32> {
+    listed(directory, &["cgroup.procs"])
 }
 
 /// The numbers in the first of the files that is there, in a directory and in those below it.
-fn listed(folder: &Path, files: &[&str]) -> Vec<u32> {
-    let text = files.iter().find_map(|name| fs::read_to_string(folder.join(name)).ok()).unwrap_or_default();
+fn listed(directory: &Path, files: &[&str]) -> Vec<u32> {
+    let text =
+        files.iter().find_map(|name| fs::read_to_string(directory.join(name)).ok()).unwrap_or_default();
     let mut found: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
-    let below = fs::read_dir(folder).into_iter().flatten().flatten();
+    let below = fs::read_dir(directory).into_iter().flatten().flatten();
     found.extend(below.filter(|entry| entry.path().is_dir()).flat_map(|entry| listed(&entry.path(), files)));
     found
 }
 
-fn numbers(folder: &Path) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn numbers(directory: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 

@@ -68,7 +68,7 @@ fn a_cost_below_zero_is_said_and_not_hidden() {
     profile.direct[0].switch_cost_ns.flags.push(Flag::Negative);
     let html = page(profile);
     let text = visible(&html);
-    assert!(text.contains("could not be told from noise: the figure is −4.00 ns"));
+    assert!(text.contains("cannot be distinguished from noise: the figure is −4.00 ns"));
     assert!(text.contains("a value at or below zero, which a logarithmic axis cannot hold"));
     assert!(html.contains("class=\"off c0\""));
     assert!(text.contains("the work without switches took longer than the work with them"));

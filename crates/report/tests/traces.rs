@@ -115,7 +115,7 @@ fn what_spoils_a_recording_stands_on_top() {
     let top = &html[..html.find("class=\"answer\"").unwrap()];
     assert!(top.contains("This Trace did not finish"), "{top}");
     assert!(top.contains("1,234 events were lost"));
-    assert!(top.contains("the Profile vm.json, which was measured on another processor"));
+    assert!(top.contains("the Profile vm.json, which was measured on another CPU model"));
     assert!(!visible(&page(trace("machine"))).contains("did not finish"));
 }
 
@@ -188,9 +188,7 @@ fn a_quota_that_stopped_tasks_is_said() {
     let mut stopped = trace("machine");
     stopped.header.totals.throttled =
         Some(Throttled { periods: 40, throttled_periods: 9, throttled_ns: 450_000_000 });
-    assert!(
-        visible(&page(stopped)).contains("A quota stopped the control group in 9 of 40 periods, for 450 ms")
-    );
+    assert!(visible(&page(stopped)).contains("A quota stopped the cgroup in 9 of 40 periods, for 450 ms"));
 }
 
 #[test]
@@ -209,7 +207,7 @@ fn control_groups_have_a_table_when_there_are_several() {
     let html = page(grouped);
     let section = &html[html.find("id=\"control-groups\"").unwrap()..];
     let section = &section[..section.find("</section>").unwrap()];
-    assert!(section.contains("web<") && section.contains("101 more control groups"), "{section}");
+    assert!(section.contains("web<") && section.contains("101 more cgroups"), "{section}");
     // Throttled groups, and groups without a quota.
     assert!(section.contains("450") && section.contains('–'), "{section}");
 }

@@ -326,7 +326,9 @@ impl SpecDocument {
             return Err(Fault::new(0..0, format!("nothing says what runs; {expected}")));
         };
         match places.next() {
-            Some((second, at)) => Err(Fault::new(at, format!("{second} stands beside {first}; {expected}"))),
+            Some((second, at)) => {
+                Err(Fault::new(at, format!("{second} and {first} are both given; {expected}")))
+            }
             None => Ok(()),
         }
     }

@@ -41,13 +41,13 @@ fn a_deadlock_names_who_waits_for_whom() {
             &[&[a, work, b], &[b, work, a]],
             "t0 (0) wants lock 1, which t1 (1) holds; t1 (1) wants lock 0, which t0 (0) holds",
         ),
-        (&[&[work, Op::Receive { pipe: 0, bytes: 1 }]], "t0 (0) reads pipe 0, which nobody writes"),
+        (&[&[work, Op::Receive { pipe: 0, bytes: 1 }]], "t0 (0) reads pipe 0, which no task writes"),
         (
             &[&[work, Op::Send { pipe: 0, bytes: 80 }, Op::Send { pipe: 0, bytes: 80 }]],
-            "t0 (0) writes pipe 0, which is full and nobody reads",
+            "t0 (0) writes pipe 0, which is full and no task reads",
         ),
-        (&[&[work, Op::Acquire { semaphore: 0 }]], "t0 (0) waits for semaphore 0, which nobody posts"),
-        (&[&[a, Op::Wait { condition: 0, lock: 0 }]], "t0 (0) waits for condition 0, which nobody signals"),
+        (&[&[work, Op::Acquire { semaphore: 0 }]], "t0 (0) waits for semaphore 0, which no task posts"),
+        (&[&[a, Op::Wait { condition: 0, lock: 0 }]], "t0 (0) waits for condition 0, which no task signals"),
         (&[&[work, Op::Barrier { barrier: 0 }]], "t0 (0) waits at barrier 0, where 1 of 2 have come"),
     ];
     for (programs, expected) in cases {

@@ -122,7 +122,10 @@ mod tests {
             StudyError::Read(error) => error,
             other => panic!("{other}"),
         };
-        assert!(matches!(read(Path::new("/no/such/folder")), Err(StudyError::Read(ReadError::Read { .. }))));
+        assert!(matches!(
+            read(Path::new("/no/such/directory")),
+            Err(StudyError::Read(ReadError::Read { .. }))
+        ));
         assert!(matches!(read_error("{"), ReadError::NotJson { .. }));
         assert!(matches!(read_error(r#"{"schema":"swtch/profile/1"}"#), ReadError::Foreign { .. }));
         for schema in [SCHEMA, OLDER] {

@@ -12,9 +12,9 @@ use crate::host::{Cache, CacheKind, Cpu};
 pub(crate) fn read(files: &Files, cpus: &[Cpu]) -> Vec<Cache> {
     let mut found: BTreeMap<(u32, CacheKind, Vec<u32>), Cache> = BTreeMap::new();
     for cpu in cpus {
-        let folder = format!("sys/devices/system/cpu/cpu{}/cache", cpu.id);
-        for index in files.numbered(&folder, "index") {
-            if let Some(cache) = read_one(files, &format!("{folder}/index{index}"), cpu.id) {
+        let directory = format!("sys/devices/system/cpu/cpu{}/cache", cpu.id);
+        for index in files.numbered(&directory, "index") {
+            if let Some(cache) = read_one(files, &format!("{directory}/index{index}"), cpu.id) {
                 let key = (cache.level, cache.kind, cache.shared_by.clone());
                 found.entry(key).or_insert(cache);
             }
@@ -23,8 +23,8 @@ pub(crate) fn read(files: &Files, cpus: &[Cpu]) -> Vec<Cache> {
     found.into_values().collect()
 }
 
-fn read_one(files: &Files, folder: &str, cpu: u32) -> Option<Cache> {
-    let path = |name: &str| format!("{folder}/{name}");
+fn read_one(files: &Files, directory: &str, cpu: u32) -> Option<Cache> {
+    let path = |name: &str| format!("{directory}/{name}");
     let kind = match files.text(&path("type"))?.as_str() {
         "Data" => CacheKind::Data,
         "Instruction" => CacheKind::Instruction,

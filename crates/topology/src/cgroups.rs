@@ -30,16 +30,16 @@ pub(crate) fn read(files: &Files) -> Cgroups {
     versions.dedup();
     let mut found = Cgroups { versions, ..Cgroups::default() };
     for mount in &mounts {
-        for folder in memberships
+        for directory in memberships
             .iter()
             .filter(|group| mount.holds(group))
-            .flat_map(|group| folders(files, mount, group))
+            .flat_map(|group| directories(files, mount, group))
         {
             if mount.controls("cpu") {
-                found.cpu_quota = tightest(found.cpu_quota.take(), quota(files, &folder, mount.version));
+                found.cpu_quota = tightest(found.cpu_quota.take(), quota(files, &directory, mount.version));
             }
             if mount.controls("memory") {
-                let (limit, room) = memory(files, &folder, mount.version);
+                let (limit, room) = memory(files, &directory, mount.version);
                 found.memory_limit_bytes = least(found.memory_limit_bytes, limit);
                 found.memory_room_bytes = least(found.memory_room_bytes, room);
             }
@@ -127,7 +127,7 @@ fn parse_memberships(text: &str) -> Vec<Membership> {
 ///
 /// The path in `/proc/self/cgroup` starts at the root of the hierarchy (or of the namespace), the mount at `mount.root`. Where the
 /// two do not fit, as in a container that sees its path on the host, the mounted group is the container's own.
-fn folders(files: &Files, mount: &Mount, group: &Membership) -> Vec<String> {
+fn directories(files: &Files, mount: &Mount, group: &Membership) -> Vec<String> {
     let below = Path::new(&group.path).strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let names: Vec<&str> = below
         .components()
@@ -140,24 +140,24 @@ fn folders(files: &Files, mount: &Mount, group: &Membership) -> Vec<String> {
         .rev()
         .map(|depth| {
             let point = mount.point.trim_end_matches('/');
-            names[..depth].iter().fold(point.to_owned(), |folder, name| format!("{folder}/{name}"))
+            names[..depth].iter().fold(point.to_owned(), |directory, name| format!("{directory}/{name}"))
         })
-        .filter(|folder| files.exists(folder))
+        .filter(|directory| files.exists(directory))
         .collect()
 }
 
-fn quota(files: &Files, folder: &str, version: u32) -> Option<CpuQuota> {
+fn quota(files: &Files, directory: &str, version: u32) -> Option<CpuQuota> {
     let (quota_us, period_us) = if version == 2 {
-        parse_cpu_max(&files.text(&format!("{folder}/cpu.max"))?)?
+        parse_cpu_max(&files.text(&format!("{directory}/cpu.max"))?)?
     } else {
         // -1, no quota, does not parse as a number without sign.
         (
-            files.number(&format!("{folder}/cpu.cfs_quota_us"))?,
-            files.number(&format!("{folder}/cpu.cfs_period_us"))?,
+            files.number(&format!("{directory}/cpu.cfs_quota_us"))?,
+            files.number(&format!("{directory}/cpu.cfs_period_us"))?,
         )
     };
     let sensible = quota_us > 0 && period_us > 0;
-    sensible.then(|| CpuQuota { quota_us, period_us, cgroup_version: version, path: folder.to_owned() })
+    sensible.then(|| CpuQuota { quota_us, period_us, cgroup_version: version, path: directory.to_owned() })
 }
 
 /// `max 100000` means without a quota, `10000 100000` a tenth of a CPU.
@@ -176,14 +176,14 @@ fn tightest(one: Option<CpuQuota>, other: Option<CpuQuota>) -> Option<CpuQuota> 
 
 /// The limit of a group, and what it leaves. Pages of files that were not used lately count as free, since the kernel takes them
 /// back before it kills; this is the working set that Kubernetes reckons with.
-fn memory(files: &Files, folder: &str, version: u32) -> (Option<u64>, Option<u64>) {
+fn memory(files: &Files, directory: &str, version: u32) -> (Option<u64>, Option<u64>) {
     let (limit, usage, reclaimable) = match version {
         2 => ("memory.max", "memory.current", "inactive_file"),
         _ => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     };
-    let number = |name: &str| files.number::<u64>(&format!("{folder}/{name}"));
+    let number = |name: &str| files.number::<u64>(&format!("{directory}/{name}"));
     let Some(limit) = number(limit).filter(|bytes| *bytes < V1_NO_MEMORY_LIMIT) else { return (None, None) };
-    let stat = files.text(&format!("{folder}/memory.stat")).unwrap_or_default();
+    let stat = files.text(&format!("{directory}/memory.stat")).unwrap_or_default();
     let reclaimable =
         stat.lines().find_map(|line| line.strip_prefix(reclaimable)?.trim().parse::<u64>().ok()).unwrap_or(0);
     let room = number(usage).map(|used| limit.saturating_sub(used.saturating_sub(reclaimable)));

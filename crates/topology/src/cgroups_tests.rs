@@ -104,7 +104,7 @@ proptest! {
         let root = tree(&[]);
         for mount in &mounts {
             for group in &groups {
-                folders(&Files::under(root.path()), mount, group);
+                directories(&Files::under(root.path()), mount, group);
             }
         }
         let _ = parse_cpu_max(&cpu_max);

@@ -34,7 +34,7 @@ fn online(files: &Files, cpuinfo: &CpuInfo) -> Result<Vec<u32>, TopologyError> {
         let list = files.cpu_list(&path).filter(|list| !list.is_empty());
         return list.ok_or_else(|| TopologyError::Malformed {
             file: files.locate(&path),
-            expected: "a list of processors such as 0-3,8",
+            expected: "a list of CPUs such as 0-3,8",
             found: text.chars().take(40).collect(),
         });
     }
@@ -50,28 +50,28 @@ fn online(files: &Files, cpuinfo: &CpuInfo) -> Result<Vec<u32>, TopologyError> {
 }
 
 fn read_one(files: &Files, id: u32, online: bool) -> Cpu {
-    let folder = format!("{SYSFS}/cpu{id}");
+    let directory = format!("{SYSFS}/cpu{id}");
     // Where the firmware does not say, the kernel writes -1, which does not parse as a number without sign: absent.
-    let topology = |name: &str| files.number::<u32>(&format!("{folder}/topology/{name}"));
+    let topology = |name: &str| files.number::<u32>(&format!("{directory}/topology/{name}"));
     Cpu {
         id,
         online,
         core: topology("core_id"),
         package: topology("physical_package_id"),
         die: topology("die_id"),
-        smt_siblings: siblings(files, &folder),
+        smt_siblings: siblings(files, &directory),
         numa_node: None,
-        capacity: files.number(&format!("{folder}/cpu_capacity")),
-        max_frequency_khz: files.number(&format!("{folder}/cpufreq/cpuinfo_max_freq")),
+        capacity: files.number(&format!("{directory}/cpu_capacity")),
+        max_frequency_khz: files.number(&format!("{directory}/cpufreq/cpuinfo_max_freq")),
         kind: CoreKind::Uniform,
     }
 }
 
 /// `core_cpus_list` is the newer name (Linux 5.3) of `thread_siblings_list`.
-fn siblings(files: &Files, folder: &str) -> Vec<u32> {
+fn siblings(files: &Files, directory: &str) -> Vec<u32> {
     ["core_cpus_list", "thread_siblings_list"]
         .iter()
-        .find_map(|name| files.cpu_list(&format!("{folder}/topology/{name}")))
+        .find_map(|name| files.cpu_list(&format!("{directory}/topology/{name}")))
         .unwrap_or_default()
 }
 

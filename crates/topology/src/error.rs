@@ -9,7 +9,7 @@ use thiserror::Error;
 pub enum TopologyError {
     /// No file tells which CPUs there are.
     #[error(
-        "no list of processors under {}: expected {} or processor lines in {}; are sysfs and procfs mounted there?",
+        "no list of CPUs under {}: expected {} or a line for each CPU in {}; are sysfs and procfs mounted there?",
         root.display(), sysfs.display(), procfs.display()
     )]
     NoProcessors {

@@ -37,7 +37,7 @@ impl Host {
     pub fn pair_for(&self, placement: Placement) -> Result<Vec<CpuId>, String> {
         let usable = self.usable_cpus();
         if usable.is_empty() {
-            return Err("no processor that this process may run on is online".to_owned());
+            return Err("no CPU that this process may run on is online".to_owned());
         }
         match placement {
             Placement::Unpinned => return Ok(Vec::new()),
@@ -49,13 +49,10 @@ impl Host {
         }
         let online: Vec<&Cpu> = self.cpus.iter().filter(|cpu| cpu.online).collect();
         Err(match (usable.len(), online.len()) {
-            (_, 1) => "the machine has only one processor online".to_owned(),
-            (1, _) => "only one processor is allowed (cpuset or affinity)".to_owned(),
+            (_, 1) => "the machine has only one CPU online".to_owned(),
+            (1, _) => "only one CPU is allowed (cpuset or affinity)".to_owned(),
             _ if self.find_pair(placement, &online).is_some() => {
-                format!(
-                    "the machine has such processors, but not among the {} that are allowed",
-                    usable.len()
-                )
+                format!("the machine has such CPUs, but not among the {} that are allowed", usable.len())
             }
             _ => self.why_no_pair(placement),
         })
@@ -130,13 +127,13 @@ impl Host {
         let packages_known = self.cpus.iter().any(|cpu| cpu.package.is_some());
         match placement {
             Placement::SmtSibling if self.cpus.iter().all(|cpu| cpu.smt_siblings.is_empty()) => {
-                "the machine does not say which processors share a core".to_owned()
+                "the machine does not say which CPUs share a core".to_owned()
             }
             Placement::SmtSibling => "each core runs one thread (SMT is absent or off)".to_owned(),
             Placement::SharedL2 => of_cache(2, "no two cores share an L2"),
             Placement::SharedL3 => of_cache(3, "no two cores share an L3 without sharing an L2"),
             Placement::SamePackage | Placement::OtherPackage if !packages_known => {
-                "the machine does not say which package a processor belongs to".to_owned()
+                "the machine does not say which package a CPU belongs to".to_owned()
             }
             Placement::SamePackage if self.caches.is_empty() => {
                 "the machine does not describe its caches".to_owned()
@@ -257,12 +254,12 @@ mod tests {
         host.limits.allowed_cpus = vec![0, 1];
         assert_eq!(
             numbers(&host, Placement::OtherPackage),
-            Err("the machine has such processors, but not among the 2 that are allowed".to_owned())
+            Err("the machine has such CPUs, but not among the 2 that are allowed".to_owned())
         );
         host.limits.allowed_cpus = vec![3];
         assert_eq!(
             numbers(&host, Placement::SameCpu),
-            Err("no processor that this process may run on is online".to_owned())
+            Err("no CPU that this process may run on is online".to_owned())
         );
     }
 }

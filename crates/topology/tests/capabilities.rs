@@ -96,7 +96,7 @@ fn every_machine_has_the_same_rows_and_each_loss_has_a_price() {
 #[test]
 fn a_user_on_a_laptop_is_told_the_commands() {
     let rows = rows("laptop-hybrid", &all_refused());
-    assert_eq!(row(&rows, "processors").finding, "8 processors, 4 performance + 4 efficiency");
+    assert_eq!(row(&rows, "processors").finding, "8 CPUs, 4 performance + 4 efficiency");
     assert_eq!(
         row(&rows, "caches").finding,
         "L1d 48 KiB shared by 2-3, L2 1.2 MiB shared by 2-3, L3 18 MiB shared by 0-7"
@@ -117,20 +117,20 @@ fn a_server_under_a_quota() {
     let missing: Vec<(&str, State)> =
         rows.iter().filter(|row| row.state != State::Ok).map(|row| (row.name.as_str(), row.state)).collect();
     assert_eq!(missing, [("cpu-limit", State::Limited)]);
-    assert_eq!(row(&rows, "processors").finding, "8 processors, 2 packages, 2 NUMA nodes");
+    assert_eq!(row(&rows, "processors").finding, "8 CPUs, 2 packages, 2 NUMA nodes");
     assert_eq!(
         row(&rows, "mitigations").finding,
         "6 active (the figures include them), 0 vulnerable, 1 not affected"
     );
     assert_eq!(
         row(&rows, "cpu-limit").finding,
-        "1.5 processors: 150 ms in each 100 ms (cgroup v2, /sys/fs/cgroup/system.slice/swtch.service)"
+        "1.5 CPUs: 150 ms in each 100 ms (cgroup v2, /sys/fs/cgroup/system.slice/swtch.service)"
     );
     assert_eq!(
         enable(&rows, "cpu-limit"),
         "`echo max | sudo tee /sys/fs/cgroup/system.slice/swtch.service/cpu.max`"
     );
-    assert_eq!(row(&rows, "memory-limit").finding, "4 GiB by control group, 3.2 GiB available");
+    assert_eq!(row(&rows, "memory-limit").finding, "4 GiB by cgroup, 3.2 GiB available");
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn a_root_that_is_refused_the_real_time_class_lacks_a_share_of_its_group() {
 #[test]
 fn a_container_is_told_how_to_be_started() {
     let rows = rows("container-v1-quota", &all_refused());
-    assert_eq!(row(&rows, "processors").finding, "4 processors; allowed: 2");
+    assert_eq!(row(&rows, "processors").finding, "4 CPUs; allowed: 2");
     assert!(enable(&rows, "processors").contains("--cpuset-cpus=0-3"));
-    assert!(row(&rows, "cpu-limit").finding.starts_with("0.1 processors: 10 ms in each 100 ms"));
+    assert!(row(&rows, "cpu-limit").finding.starts_with("0.1 CPUs: 10 ms in each 100 ms"));
     assert!(row(&rows, "cpu-limit").costs.as_deref().unwrap().contains("10-fold"));
     assert!(enable(&rows, "cpu-limit").contains("without `--cpus`"));
     assert_eq!(row(&rows, "memory-limit").state, State::Limited);

@@ -164,7 +164,7 @@ fn container_with_a_tenth_of_one_processor() {
     assert_eq!(host.limits.memory_limit_bytes, Some(256 << 20));
     assert_eq!(host.limits.available_memory_bytes, Some((256 - 100 + 20) << 20));
     assert_eq!(host.kernel.preemption, None);
-    let only = "only one processor is allowed (cpuset or affinity)";
+    let only = "only one CPU is allowed (cpuset or affinity)";
     assert_eq!(pairs(&host), ["2", only, only, only, only, only, only, ""]);
 }
 
@@ -181,12 +181,12 @@ fn sandbox_that_imitates_linux() {
     assert_eq!(host.last_level_cache_bytes(), None);
     assert!(host.limits.cgroup_versions.is_empty());
     let caches = "the machine does not describe its caches";
-    let packages = "the machine does not say which package a processor belongs to";
+    let packages = "the machine does not say which package a CPU belongs to";
     assert_eq!(
         pairs(&host),
         [
             "1",
-            "the machine does not say which processors share a core",
+            "the machine does not say which CPUs share a core",
             caches,
             caches,
             packages,
@@ -256,7 +256,7 @@ fn a_malformed_processor_list_is_an_error_that_shows_it() {
     for text in ["zero\n", "", "3-1"] {
         std::fs::write(&file, text).unwrap();
         let message = Host::read(root.path()).unwrap_err().to_string();
-        assert!(message.contains("expected a list of processors such as 0-3,8"), "{message}");
+        assert!(message.contains("expected a list of CPUs such as 0-3,8"), "{message}");
         assert!(message.contains(&format!("found '{}'", text.trim())), "{message}");
     }
 }

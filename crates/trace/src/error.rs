@@ -19,7 +19,7 @@ pub enum TraceError {
         source: io::Error,
     },
     /// The path does not hold a Trace.
-    #[error("{} is not a Trace: {why}; a Trace is a folder that 'swtch record' writes", path.display())]
+    #[error("{} is not a Trace: {why}; a Trace is a directory that 'swtch record' writes", path.display())]
     NotATrace {
         /// The path.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum TraceError {
         why: String,
     },
     /// The directory that was being written to is gone, or another one has taken its name.
-    #[error("cannot write {}: the folder was moved, deleted or replaced meanwhile; record again under another name", path.display())]
+    #[error("cannot write {}: the directory was moved, deleted or replaced meanwhile; record again under another name", path.display())]
     Replaced {
         /// The directory.
         path: PathBuf,

@@ -51,7 +51,7 @@ pub(crate) fn read_header(folder: &Path) -> Result<Header, TraceError> {
         let advice = if found.starts_with("swtch/trace/") {
             "it was written by another version of swtch"
         } else {
-            "a Trace is a folder that 'swtch record' writes"
+            "a Trace is a directory that 'swtch record' writes"
         };
         return Err(TraceError::Foreign { path, found, advice });
     }
@@ -79,7 +79,7 @@ pub(crate) fn header_contents(folder: &Path) -> Result<Vec<u8>, TraceError> {
     let fail = |source| TraceError::Read { path: folder.to_owned(), source };
     let none = |why: &str| TraceError::NotATrace { path: folder.to_owned(), why: why.to_owned() };
     if !fs::metadata(folder).map_err(fail)?.is_dir() {
-        return Err(none("it is not a folder"));
+        return Err(none("it is not a directory"));
     }
     let path = folder.join(HEADER);
     let fail = |source: io::Error| match source.kind() {

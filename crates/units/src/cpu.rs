@@ -51,7 +51,7 @@ impl FromIterator<CpuId> for CpuList {
 
 /// Why a text is not a list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a list of processors; write it as 0-3,8")]
+#[error("'{0}' is not a list of CPUs; write it as 0-3,8")]
 pub struct ParseCpuListError(String);
 
 /// No machine has more; a longer range is a mistake and would only fill the memory.

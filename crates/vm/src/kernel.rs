@@ -90,7 +90,7 @@ fn check_given(image: &Path, sched_ext: bool) -> Result<Kernel, VmError> {
     let read = file.seek(SeekFrom::Start(MAGIC_PLACE)).and_then(|_| file.read_exact(&mut magic));
     if read.is_err() || magic != MAGIC {
         return Err(refuse(
-            "it is no x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
+            "it is not an x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
         ));
     }
     // Its configuration lies beside it under one of several names, or nowhere; then the guest itself tells what it lacks.

@@ -1,5 +1,5 @@
-//! A program that computes for some seconds, counts what it got done, and says so at the end: `worker SECONDS [FOLDER]`. With a directory it
-//! tells `scx_fair --progress FOLDER` where it counts.
+//! A program that computes for some seconds, counts what it got done, and says so at the end: `worker SECONDS [DIRECTORY]`. With a directory it
+//! tells `scx_fair --progress DIRECTORY` where it counts.
 
 #![allow(clippy::print_stdout)]
 

@@ -66,8 +66,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     };
     show(args, &recording, model.as_ref())?;
     if let Some(taken) = taken {
-        let (taken, folder) = (taken.display(), shown(&recording.folder));
-        output::complain_text(&format!("swtch: {taken} exists and is kept; this Trace is {folder}"));
+        let (taken, own) = (taken.display(), shown(&recording.folder));
+        output::complain_text(&format!("swtch: {taken} exists and is kept; this Trace is {own}"));
     }
     let status = recording.header.exit_status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))

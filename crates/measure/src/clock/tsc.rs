@@ -9,7 +9,7 @@ pub(super) const NAME: &str = "tsc";
 pub(super) fn usable() -> Result<(), String> {
     let highest = __cpuid(0x8000_0000).eax;
     if highest < 0x8000_0001 || __cpuid(0x8000_0001).edx & (1 << 27) == 0 {
-        return Err("the processor has no rdtscp".to_owned());
+        return Err("the CPU has no rdtscp".to_owned());
     }
     if highest < 0x8000_0007 || __cpuid(0x8000_0007).edx & (1 << 8) == 0 {
         return Err("the time-stamp counter is not invariant: its rate changes with the frequency".to_owned());

@@ -38,9 +38,7 @@ pub enum LaunchError {
         status: i32,
     },
     /// The guard ended it.
-    #[error(
-        "no end within {guard_s} s: ended by the guard (a starved task, or a processor that is taken away)"
-    )]
+    #[error("no end within {guard_s} s: ended by the guard (a starved task, or a CPU that was taken away)")]
     Hung {
         /// The guard's time.
         guard_s: u32,

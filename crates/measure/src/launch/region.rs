@@ -40,7 +40,7 @@ pub(crate) enum Stage {
 /// Every stage by its number, and what the worker was doing.
 const STAGES: [(Stage, &str); 9] = [
     (Stage::Starting, "starting a process"),
-    (Stage::Pinning, "pinning to its processor"),
+    (Stage::Pinning, "pinning to its CPU"),
     (Stage::RealTime, "entering the real-time FIFO class"),
     (Stage::MappingArray, "mapping an array"),
     (Stage::MakingPipes, "making pipes"),

@@ -106,7 +106,7 @@ fn messages_switch_nothing_and_between_processors_have_a_baseline() {
         }
     }
     if cpus.len() < 2 {
-        skip("messages_switch_nothing (between processors)", "there is one processor only");
+        skip("messages_switch_nothing (between CPUs)", "there is only one CPU");
     }
 }
 
@@ -161,7 +161,7 @@ fn what_cannot_be_set_up_is_named() {
     let mut condition = condition(Method::Pipe, Tasks::Process);
     condition.cpus = vec![8191];
     let error = run(&condition, SIZE).unwrap_err();
-    assert!(matches!(error, LaunchError::SetUp { doing: "pinning to its processor", .. }), "{error}");
+    assert!(matches!(error, LaunchError::SetUp { doing: "pinning to its CPU", .. }), "{error}");
     assert!(error.to_string().contains("Invalid argument"), "{error}");
 }
 

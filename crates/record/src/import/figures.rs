@@ -41,7 +41,7 @@ const NO_WAKEUPS: &str =
 const NO_FORKS: &str = "the text has no sched_process_fork: there was none, or it was not recorded";
 const NO_EXECS: &str = "the text has no sched_process_exec: there was none, or it was not recorded";
 const NO_INTERRUPTS: &str =
-    "the text of perf does not mark interrupts: who one came upon counts as the waker";
+    "the text of perf does not mark interrupts: the task that an interrupt stopped counts as the waker";
 
 /// What is gathered beside the events.
 #[derive(Debug, Default)]

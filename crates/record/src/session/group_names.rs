@@ -89,8 +89,8 @@ impl GroupNames {
         match (number, self.paths.get(&number)) {
             (0, _) => None,
             (_, Some(path)) => Some(path.clone()),
-            (OTHERS, None) => Some("other control groups".to_owned()),
-            (_, None) => Some(format!("removed control group (number {number})")),
+            (OTHERS, None) => Some("other cgroups".to_owned()),
+            (_, None) => Some(format!("removed cgroup (number {number})")),
         }
     }
 }

@@ -237,15 +237,15 @@ impl PerfEvents {
                 fields::INTERVALS_IDLE_SWITCHES,
                 fields::CPUS_IDLE_SWITCHES,
             ];
-            let why = "perf events of a task tell that it left and that it came, not who came or left instead; \
-                those of the whole machine (-a), and BPF, do";
+            let why = "perf events of a task show when it left and came, not which task ran instead; \
+                those of the whole machine (-a) and BPF do";
             header.miss_all(of_two_tasks, why);
         }
         if !self.keeps {
             header.miss(fields::SWITCHES, "counted, not kept; --events keeps them");
         }
         if let Some((count, why)) = &self.refused {
-            let why = format!("{count} tasks of the control group could not be watched: {why}");
+            let why = format!("{count} tasks of the cgroup could not be watched: {why}");
             header.miss(fields::TASKS, why);
         }
     }

@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use swtch_stats::{class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
-use swtch_trace::growth::{Growth, grown};
+use swtch_trace::growth::{Growth, difference};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -114,7 +114,7 @@ impl Classes {
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (count, before) in since.0.iter_mut().zip(&earlier.0) {
-            *count = grown(*count, *before);
+            *count = difference(*count, *before);
         }
         since
     }
@@ -322,7 +322,10 @@ mod tests {
 
     #[test]
     fn a_count_grows_past_its_end_and_never_backwards() {
-        assert_eq!((grown(7, 5), grown(3, u32::MAX), grown(5, 7), grown(475, 950)), (2, 4, 0, 0));
+        assert_eq!(
+            (difference(7, 5), difference(3, u32::MAX), difference(5, 7), difference(475, 950)),
+            (2, 4, 0, 0)
+        );
     }
 
     #[test]

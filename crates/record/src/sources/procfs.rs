@@ -64,7 +64,7 @@ pub enum ProcfsError {
         pid: u32,
     },
     /// The cgroup that was asked for is not there.
-    #[error("cannot list the threads of control group {group}: {source}; was it removed?")]
+    #[error("cannot list the threads of cgroup {group}: {source}; was it removed?")]
     NoCgroup {
         /// The group's directory.
         group: String,

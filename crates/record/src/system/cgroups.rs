@@ -44,7 +44,7 @@ impl Cgroups {
     /// Reads them under `root` (`/` for this machine), `most` at most; `before` is the last reading. One that goes away meanwhile is left out.
     pub fn read(root: &Path, most: usize, before: &Self) -> Self {
         let Some(hierarchy) = Hierarchy::find(root) else {
-            let why = "no hierarchy of control groups with the cpu controller is mounted here";
+            let why = "no hierarchy of cgroups with the cpu controller is mounted here";
             return Self { unavailable: vec![Unavailable::new(fields::CGROUPS, why)], ..Self::default() };
         };
         let accounts = Hierarchy::of(root, "cpuacct").filter(|_| !hierarchy.counts_time());
@@ -60,7 +60,7 @@ impl Cgroups {
         let (mut throttling, mut pressure, mut unmatched) = (false, false, false);
         for group in hierarchy.walk(root) {
             if found.groups.len() == most {
-                let why = format!("there are more than {most} control groups; the others are not looked at");
+                let why = format!("there are more than {most} cgroups; the others are not looked at");
                 found.unavailable.push(Unavailable::new(fields::CGROUPS_OTHERS, why));
                 found.truncated = true;
                 break;
@@ -80,13 +80,10 @@ impl Cgroups {
         }
         let mut missing = |what: Field, why: &str| found.unavailable.push(Unavailable::new(what, why));
         if !throttling {
-            missing(
-                fields::CGROUPS_THROTTLING,
-                "no control group has the cpu controller, which alone has quotas",
-            );
+            missing(fields::CGROUPS_THROTTLING, "no cgroup has the cpu controller, which alone has quotas");
         }
         if !pressure && hierarchy.is_of_cpu() {
-            missing(fields::CGROUPS_PRESSURE, "control groups of version 1 have no pressure information");
+            missing(fields::CGROUPS_PRESSURE, "cgroups of version 1 have no pressure information");
         }
         if unmatched {
             missing(fields::CGROUPS_USAGE_NS, without_account(&hierarchy, accounts.is_some()));
@@ -102,7 +99,7 @@ impl Cgroups {
 
 fn without_account(hierarchy: &Hierarchy, accounts: bool) -> &'static str {
     match (hierarchy.counts_time(), accounts) {
-        (true, _) => "the files of some control groups hold no CPU time",
+        (true, _) => "the files of some cgroups hold no CPU time",
         (false, true) => {
             "cpu and cpuacct are two hierarchies here, and for some groups of cpu there is no group of cpuacct with the same tasks; \
              their own tasks' CPU time is in cgroup_run_seconds, and mounting both controllers together gives all of it"

@@ -95,7 +95,7 @@ pub(super) fn judged(
                 "all of /proc/{what} is zero, which cannot be: this kernel, perhaps a sandbox, does not count"
             )
         }
-        Ok(None) => format!("/proc/{what} does not begin with the names of processors"),
+        Ok(None) => format!("/proc/{what} does not begin with the names of CPUs"),
         Err(why) => why,
     };
     unavailable.push(Unavailable::new(what, why));

@@ -50,14 +50,14 @@ pub(super) struct CgroupFiles {
 
 impl CgroupFiles {
     pub(super) fn read(root: &Path, group: &Cgroup) -> Self {
-        let of = |folder: &str, name: &str| files::text(root, &format!("{folder}/{name}"));
+        let of = |directory: &str, name: &str| files::text(root, &format!("{directory}/{name}"));
         let cpuacct = match &group.cpuacct_folder {
             Some(folder) => of(folder, "cpuacct.usage"),
             None => Err("no group of the cpuacct controller has the same tasks".to_owned()),
         };
         let cpu_pressure = match group.version {
             2 => of(&group.folder, "cpu.pressure"),
-            _ => Err("control groups of version 1 have no pressure information".to_owned()),
+            _ => Err("cgroups of version 1 have no pressure information".to_owned()),
         };
         Self { version: group.version, cpu_stat: of(&group.folder, "cpu.stat"), cpu_pressure, cpuacct }
     }

@@ -101,11 +101,11 @@ fn came_and_went(earlier: &Snapshot, later: &Snapshot, rows: &mut BTreeSet<Unava
     if earlier.cpus.is_empty() || later.cpus.is_empty() {
         return;
     }
-    for (of, others, what) in [(later, earlier, "came on"), (earlier, later, "went off")] {
+    for (of, others, what) in [(later, earlier, "came online"), (earlier, later, "went offline")] {
         for cpu in of.cpus.keys().filter(|cpu| !others.cpus.contains_key(cpu)) {
             rows.insert(Unavailable::new(
                 format!("cpu.{cpu}"),
-                format!("processor {cpu} {what} meanwhile; what it counted is in the totals only"),
+                format!("CPU {cpu} {what} meanwhile; what it counted is in the totals only"),
             ));
         }
     }

@@ -34,9 +34,9 @@ fn rows<'a>(unavailable: &'a [Unavailable], what: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn processor_times_by_number_of_the_processor() {
+fn cpu_times_by_number_of_the_cpu() {
     let stat = stat::parse(STAT, TICK_NS);
-    assert_eq!(stat.cpus.keys().copied().collect::<Vec<_>>(), [0, 2], "processor 1 is off");
+    assert_eq!(stat.cpus.keys().copied().collect::<Vec<_>>(), [0, 2], "CPU 1 is off");
     let cpu = stat.cpus[&0];
     assert_eq!(cpu.user, Some(38 * TICK_NS), "niced programs are programs");
     assert_eq!((cpu.idle, cpu.steal), (Some(250 * TICK_NS), Some(42 * TICK_NS)));
@@ -68,7 +68,7 @@ fn interrupts_by_line_with_names() {
     let arm = counter_table::parse(arm).unwrap();
     assert_eq!(arm.rows[0].name, "arch_timer");
     assert_eq!((arm.rows[1].line.as_str(), arm.rows[1].total()), ("IPI0", 7));
-    assert_eq!(arm.rows[2].machine, Some(0), "one processor does not make it that processor's");
+    assert_eq!(arm.rows[2].machine, Some(0), "one CPU does not make it that CPU's");
 
     let soft = counter_table::parse("  CPU0 CPU1\n HI: 0 0\n TIMER: 13595 19616\n BAD: x 1\n").unwrap();
     assert_eq!(soft.rows.len(), 2, "a malformed line is passed over");
@@ -141,7 +141,7 @@ fn time_in_interrupts_that_nobody_took_is_unavailable() {
 }
 
 #[test]
-fn processors_come_and_go() {
+fn cpus_come_and_go() {
     let earlier = tree(&[("proc/stat", STAT), ("proc/interrupts", INTERRUPTS)]);
     let stat = "cpu  80 8 89 390 6 0 10 94 0 0\ncpu0 35 8 36 249 1 0 1 42 0 0\ncpu3 1 0 0 9 0 0 0 0 0 0\n\
         intr 490000 0\nctxt 1005800\nprocesses 12940\nprocs_running 2\nprocs_blocked 1\n";

@@ -49,15 +49,15 @@ impl Groups {
         // Then a group that was not among them may have been there all the same.
         let unsure = !self.begun || self.last.truncated;
         let growth = Growth::default();
-        let grown = |later: u64, earlier: u64| growth.of(earlier, later);
+        let difference = |later: u64, earlier: u64| growth.of(earlier, later);
         let mut uses = Vec::with_capacity(found.groups.len());
         for group in &found.groups {
             let counters = &group.counters;
             // One of the same name may have been made anew.
             let earlier = before.get(group.path.as_str()).filter(|earlier| earlier.number == group.number);
             let mut since = match earlier {
-                Some(earlier) => counters.both(&earlier.counters, grown),
-                None if unsure => counters.both(counters, grown),
+                Some(earlier) => counters.both(&earlier.counters, difference),
+                None if unsure => counters.both(counters, difference),
                 // Made since, or made anew: all it counted is new.
                 None => counters.clone(),
             };
@@ -247,6 +247,6 @@ mod tests {
         let third = groups.since(&mut missing);
         assert_eq!(of(&third, "/web"), (Some(40_000), 1));
         assert!(third.iter().all(|group| group.path != "/web/inner"));
-        assert_eq!(missing, [], "a group without pressure is no news");
+        assert_eq!(missing, [], "a group without pressure is not reported");
     }
 }

@@ -53,7 +53,7 @@ pub enum ReportError {
     NoStudies,
     /// There is no document about functions to report on.
     #[error(
-        "no function to report on; name a response of a handler, or a folder that `swtch faas tiers` writes"
+        "no function to report on; name a response of a handler, or a directory that `swtch faas tiers` writes"
     )]
     NoFunctions,
     /// The template could not be laid out, which is a mistake in swtch.

@@ -321,7 +321,7 @@ impl Counters {
                 group.wait_ns += task.wait_ns;
             }
             if groups.is_empty() && !delta.trace.tasks.is_empty() {
-                let why = "which task is in which control group was not recorded".to_owned();
+                let why = "which task is in which cgroup was not recorded".to_owned();
                 self.unavailable.insert(fields::CGROUPS_CONTEXT_SWITCHES.to_string(), why);
             }
         }

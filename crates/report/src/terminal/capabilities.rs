@@ -42,9 +42,9 @@ fn verdict(rows: &[Capability]) -> String {
 
 fn machine(host: &Host) -> String {
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-    let processors = if online == 1 { "processor" } else { "processors" };
-    let model = host.cpu_model.as_deref().unwrap_or("unnamed processor");
-    format!("{model}, {}, {online} {processors}, Linux {}", host.architecture, host.kernel.release)
+    let cpus = if online == 1 { "CPU" } else { "CPUs" };
+    let model = host.cpu_model.as_deref().unwrap_or("unnamed CPU");
+    format!("{model}, {}, {online} {cpus}, Linux {}", host.architecture, host.kernel.release)
 }
 
 /// The symbol tells the state without colour, the word without the symbol's font.
@@ -101,7 +101,7 @@ mod tests {
         ];
         let expected = "\
 3 capabilities: 1 ok, 1 limited, 1 missing
-AMD EPYC, x86_64, 2 processors, Linux 6.18.44
+AMD EPYC, x86_64, 2 CPUs, Linux 6.18.44
 
 ✓ ok       pinning             works
 ✗ missing  smt                 each core runs one thread

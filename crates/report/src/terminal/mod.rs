@@ -210,7 +210,7 @@ fn messages(profile: &Profile) -> String {
             flags.letters(&row.message_ns.flags),
         ]);
     }
-    table.under("A message of 100 bytes, written and read, nobody woken") + &flags.legend()
+    table.under("A message of 100 bytes, written and read, without a wake-up") + &flags.legend()
 }
 
 fn circumstances(profile: &Profile) -> String {
@@ -222,7 +222,7 @@ fn circumstances(profile: &Profile) -> String {
     let kernel = &profile.host.kernel;
     lines.push(format!(
         "{}, Linux {}{}, clock {}",
-        profile.host.cpu_model.as_deref().unwrap_or("unknown processor"),
+        profile.host.cpu_model.as_deref().unwrap_or("unknown CPU"),
         kernel.release,
         kernel.preemption.as_deref().map(|model| format!(" (preemption {model})")).unwrap_or_default(),
         profile.clock.source,

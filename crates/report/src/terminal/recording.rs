@@ -117,7 +117,7 @@ fn groups(all: &[CgroupRow]) -> String {
     if switched.len() < 2 {
         return String::new();
     }
-    let titles = ["control group", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
+    let titles = ["cgroup", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
     let mut table = TextTable::new(titles);
     for row in switched.iter().take(GROUPS) {
         table.row([
@@ -131,8 +131,8 @@ fn groups(all: &[CgroupRow]) -> String {
         ]);
     }
     let heading = match switched.len().saturating_sub(GROUPS) {
-        0 => "Control groups".to_owned(),
-        more => format!("Control groups with most switches ({more} more in the Trace)"),
+        0 => "Cgroups".to_owned(),
+        more => format!("Cgroups with most switches ({more} more in the Trace)"),
     };
     let throttled = switched.iter().take(GROUPS).any(|row| row.throttled_ns > Some(0));
     let heading = if throttled { format!("{heading}; waited: throttled time included") } else { heading };

@@ -64,14 +64,14 @@ pub(crate) fn sentence(profile: &Profile) -> String {
         Class::Fifo => ", in the real-time FIFO class,",
     };
     let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
-    let who = format!(
+    let subject = format!(
         "A switch between two {} {}{core}{class}{method}",
         row.tasks.plural(),
         naming::placement_phrase(row.placement)
     );
     if estimate.median <= 0.0 {
         return format!(
-            "{who} could not be told from noise: the figure is {} ({}, 95\u{a0}%), at or below zero.",
+            "{subject} cannot be distinguished from noise: the figure is {} ({}, 95\u{a0}%), at or below zero.",
             text::ns(estimate.median),
             text::ns_range(estimate.ci_low, estimate.ci_high)
         );
@@ -82,7 +82,7 @@ pub(crate) fn sentence(profile: &Profile) -> String {
         format!(" (flagged: {})", Flag::list(&estimate.flags))
     };
     let costs = format!(
-        "{who} costs {} (median, 95\u{a0}%), {} undisturbed{flagged}",
+        "{subject} costs {} (median, 95\u{a0}%), {} undisturbed{flagged}",
         text::ns_plus_minus(estimate),
         text::ns(estimate.undisturbed)
     );

@@ -77,7 +77,9 @@ pub(super) fn finish(
         command: shown.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
         how,
     };
-    let Some((program, arguments)) = words.split_first() else { return Err(failed("is no command".into())) };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(failed("is not a command".into()));
+    };
     let mut complaints = tempfile::tempfile().map_err(SchedError::system("making a file for complaints"))?;
     let errors = complaints.try_clone().map_err(SchedError::system("making a file for complaints"))?;
     let mut command = Command::new(program);

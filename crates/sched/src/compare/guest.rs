@@ -75,7 +75,7 @@ fn boot(
     }
     if let Some(out) = &job.out {
         fs::create_dir_all(out)
-            .map_err(SchedError::system(format!("making the folder {}", out.display())))?;
+            .map_err(SchedError::system(format!("making the directory {}", out.display())))?;
         spec.fetch = vec![TRACES.into()];
         spec.fetch_into = Some(out.clone());
     }

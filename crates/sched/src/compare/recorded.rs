@@ -52,11 +52,11 @@ pub(super) fn run(
     one: &Prepared,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Recorded, SchedError> {
-    let scratch = tempfile::tempdir().map_err(SchedError::system("making a folder for a Trace"))?;
+    let scratch = tempfile::tempdir().map_err(SchedError::system("making a directory for a Trace"))?;
     let folder = match &job.out {
         Some(out) => {
             std::fs::create_dir_all(out)
-                .map_err(SchedError::system(format!("making the folder {}", out.display())))?;
+                .map_err(SchedError::system(format!("making the directory {}", out.display())))?;
             out.join(format!("{}.swtch", one.name.replace([' ', '/'], "_")))
         }
         None => scratch.path().join("run.swtch"),

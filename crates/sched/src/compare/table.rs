@@ -174,6 +174,6 @@ mod tests {
         exact.exact = true;
         let text = table(&exact);
         assert!(text.contains("0.418000123") && text.contains("exact") && !text.contains('['), "{text}");
-        assert_eq!(table(&comparison(vec![])).lines().count(), 4, "nothing is no panic");
+        assert_eq!(table(&comparison(vec![])).lines().count(), 4, "nothing to compare does not panic");
     }
 }

@@ -163,9 +163,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             names.join(", ")
         };
         match op {
-            Some(Op::Receive { pipe, .. }) => format!("{name} reads pipe {pipe}, which nobody writes"),
+            Some(Op::Receive { pipe, .. }) => format!("{name} reads pipe {pipe}, which no task writes"),
             Some(Op::Send { pipe, .. }) => {
-                format!("{name} writes pipe {pipe}, which is full and nobody reads")
+                format!("{name} writes pipe {pipe}, which is full and no task reads")
             }
             Some(Op::Lock { lock } | Op::Wait { lock, .. })
                 if self.objects.locks[lock as usize].waiters.contains(&(task as u32)) =>
@@ -174,7 +174,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 format!("{name} wants lock {lock}, which {owner} holds")
             }
             Some(Op::Wait { condition, .. }) => {
-                format!("{name} waits for condition {condition}, which nobody signals")
+                format!("{name} waits for condition {condition}, which no task signals")
             }
             Some(Op::Barrier { barrier }) => {
                 let state = &self.objects.barriers[barrier as usize];
@@ -182,7 +182,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 format!("{name} waits at barrier {barrier}, where {here} of {members} have come")
             }
             Some(Op::Acquire { semaphore }) => {
-                format!("{name} waits for semaphore {semaphore}, which nobody posts")
+                format!("{name} waits for semaphore {semaphore}, which no task posts")
             }
             Some(Op::WaitChildren) => format!("{name} waits for its children"),
             _ => format!("{name} waits"),

@@ -56,22 +56,22 @@ impl Plan {
     /// When something cannot be read, or what it says cannot be.
     pub fn of(
         work: Work<'_>,
-        folder: &str,
+        directory: &str,
         overrides: &Overrides,
         profile: Option<&Profile>,
     ) -> Result<Self, PlanError> {
         let planner = Planner { overrides, profile };
         match work {
-            Work::Recording(path) => planner.replayed(&format!("{folder}{path}"), None),
-            Work::Text(text) => planner.specified(&Spec::read("the specification", text)?, folder),
+            Work::Recording(path) => planner.replayed(&format!("{directory}{path}"), None),
+            Work::Text(text) => planner.specified(&Spec::read("the specification", text)?, directory),
             Work::Named(name) => {
-                let path = format!("{folder}{name}");
+                let path = format!("{directory}{name}");
                 if has_extension(name, "toml") {
                     planner.specified(&Spec::read(&path, &read(&path)?)?, folder_of(&path))
                 } else if has_extension(name, "json") {
                     planner.of_rt_app(&path, None)
                 } else {
-                    planner.specified(&Spec::of_name(name)?, folder)
+                    planner.specified(&Spec::of_name(name)?, directory)
                 }
             }
         }
@@ -100,9 +100,9 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     /// What a specification says; paths in it count from `directory`.
-    fn specified(&self, spec: &Spec, folder: &str) -> Result<Plan, PlanError> {
+    fn specified(&self, spec: &Spec, directory: &str) -> Result<Plan, PlanError> {
         let beside =
-            |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };
+            |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{directory}{path}") };
         match spec.source() {
             Source::RtApp(path) => self.of_rt_app(&beside(path), Some(spec)),
             Source::Recording(path) => self.replayed(&beside(path), Some(spec)),
@@ -177,16 +177,17 @@ mod tests {
 
     #[test]
     fn paths_in_a_specification_count_from_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("a/b")).unwrap();
         for (name, text) in [
             ("a/b/spec.toml", "machine = 2\nrt_app = \"c.json\"\n"),
             ("a/b/c.json", r#"{ "tasks": { "worker": { "instance": 3, "loop": 1, "run": 1000 } } }"#),
         ] {
-            std::fs::write(folder.path().join(name), text).unwrap();
+            std::fs::write(directory.path().join(name), text).unwrap();
         }
-        let beside = format!("{}/a/", folder.path().display());
-        let plan = |name, folder: &str| Plan::of(Work::Named(name), folder, &Overrides::default(), None);
+        let beside = format!("{}/a/", directory.path().display());
+        let plan =
+            |name, directory: &str| Plan::of(Work::Named(name), directory, &Overrides::default(), None);
         let found = plan("b/spec.toml", &beside).unwrap();
         assert_eq!(found.setting.workload.tasks.len(), 3);
         let problem = plan("nosuch.toml", &beside).unwrap_err().to_string();

@@ -42,7 +42,7 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     let compiler = compiler(options)?;
     // Read first: a compiler's message about a missing file is hard to tell from other trouble.
     std::fs::metadata(source_path).map_err(ScxError::io(format!("read {}", source_path.display())))?;
-    let folder = tempfile::tempdir().map_err(ScxError::io("make a scratch folder"))?;
+    let folder = tempfile::tempdir().map_err(ScxError::io("make a scratch directory"))?;
     write_headers(folder.path())?;
     let failed = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -149,7 +149,7 @@ fn write_headers(folder: &Path) -> Result<(), ScxError> {
     for (path, text) in HEADERS {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(ScxError::io("make a scratch folder"))?;
+            std::fs::create_dir_all(parent).map_err(ScxError::io("make a scratch directory"))?;
         }
         std::fs::write(&path, text).map_err(ScxError::io(format!("write {}", path.display())))?;
     }

@@ -52,7 +52,7 @@ fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
     let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
     let (rest, name) = before.split_at(name_at);
     let rest = rest.trim_end();
-    let unknown = || (name.to_owned(), "its struct does not stand beside it".to_owned());
+    let unknown = || (name.to_owned(), "its struct is not declared with it".to_owned());
     if !rest.ends_with('}') {
         return Err(unknown());
     }

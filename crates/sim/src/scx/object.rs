@@ -82,7 +82,7 @@ impl Loaded {
     fn check_layouts(&self) -> Result<(), ScxError> {
         let expected = abi::description(size_of::<KfuncTable>());
         let wrong =
-            || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
+            || ScxError::load("it was compiled for another version of the simulator, or is not a scheduler");
         if self.symbol_bytes("swtch_description") != Some(size_of_val(&expected)) {
             return Err(wrong());
         }

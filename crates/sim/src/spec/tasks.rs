@@ -268,7 +268,7 @@ impl SpecDocument {
             let members = table.get_ref().members.unwrap_or(users);
             if members == 0 {
                 let problem =
-                    "nobody comes to this barrier; expected members above 0, or a task that comes to it";
+                    "no task comes to this barrier; expected members above 0, or a task that comes to it";
                 return Err(Fault::new(table.span(), problem));
             }
             workload.barriers.push(Barrier { members, waiting: table.get_ref().waiting });

@@ -47,7 +47,7 @@ pub struct Swept {
 struct Shared<'a> {
     sweep: &'a Sweep,
     /// Paths in the sweep count from here: empty, or with a slash at its end.
-    folder: &'a str,
+    directory: &'a str,
     profile: Option<&'a Profile>,
     stop: &'a AtomicBool,
 }
@@ -72,22 +72,23 @@ pub fn sweep(
             "a Profile was given, and {name} names another; remove one of them"
         )));
     }
-    let folder = request.file.parent().unwrap_or(Path::new(""));
-    let profile_path = request.profile.map(Path::to_owned).or(sweep.profile().map(|path| folder.join(path)));
+    let directory = request.file.parent().unwrap_or(Path::new(""));
+    let profile_path =
+        request.profile.map(Path::to_owned).or(sweep.profile().map(|path| directory.join(path)));
     let profile = profile_path.as_deref().map(swtch_profile::file::read).transpose()?;
     let wanted: Vec<u64> = sweep.part(request.part.0, request.part.1).collect();
-    let identity = identity(&sweep, request.part, folder, profile_path.as_deref())?;
+    let identity = identity(&sweep, request.part, directory, profile_path.as_deref())?;
     if rows::is_there(request.out, &identity)? {
         return Ok(Swept { runs: wanted.len(), ..Swept::default() });
     }
     let mut kept = Kept::open(request.out, &identity)?;
     let missing: Vec<u64> = wanted.iter().copied().filter(|run| !kept.has(*run)).collect();
-    let from = match folder.to_str() {
+    let from = match directory.to_str() {
         Some("") => String::new(),
-        Some(folder) => format!("{folder}/"),
-        None => return Err(SweepError::Wrong(format!("{} is no text", folder.display()))),
+        Some(directory) => format!("{directory}/"),
+        None => return Err(SweepError::Wrong(format!("{} is not UTF-8", directory.display()))),
     };
-    let shared = Shared { sweep: &sweep, folder: &from, profile: profile.as_ref(), stop };
+    let shared = Shared { sweep: &sweep, directory: &from, profile: profile.as_ref(), stop };
     all(&shared, &missing, request, &mut kept, &mut |done| progress(done, wanted.len()))?;
     if stop.load(Ordering::Relaxed) && kept.len() < wanted.len() {
         return Err(SweepError::Interrupted { done: kept.len(), all: wanted.len() });
@@ -101,10 +102,10 @@ pub fn sweep(
 fn identity(
     sweep: &Sweep,
     part: (u64, u64),
-    folder: &Path,
+    directory: &Path,
     profile: Option<&Path>,
 ) -> Result<String, SweepError> {
-    let mut paths: Vec<PathBuf> = sweep.files().map(|file| folder.join(file)).collect();
+    let mut paths: Vec<PathBuf> = sweep.files().map(|file| directory.join(file)).collect();
     paths.extend(profile.map(Path::to_owned));
     let mut files = BTreeMap::new();
     for path in paths {
@@ -168,7 +169,7 @@ fn all(
 fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<RunRow>, SweepError> {
     let overrides = shared.sweep.overrides(point);
     let work = Work::Named(point.workload);
-    let plan = match Plan::of(work, shared.folder, &overrides, shared.profile) {
+    let plan = match Plan::of(work, shared.directory, &overrides, shared.profile) {
         Err(PlanError::Sim(error)) if !error.is_of_the_run() => return Err(error.into()),
         other => other.map_err(SweepError::Plan)?,
     };

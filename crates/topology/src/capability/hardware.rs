@@ -18,33 +18,31 @@ pub(super) fn processors(host: &Host) -> Capability {
     let online: Vec<u32> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let offline: Vec<u32> = host.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus().len();
-    let finding = format!("{}{}", plural(online.len(), "processor", "processors"), arrangement(host));
+    let finding = format!("{}{}", plural(online.len(), "CPU", "CPUs"), arrangement(host));
     if usable < online.len() {
         let finding = format!("{finding}; allowed: {}", list(&host.limits.allowed_cpus));
         let costs = if usable < 2 {
-            "every placement on two processors is missing"
+            "every placement on two CPUs is missing"
         } else {
-            "placements that need the other processors are missing"
+            "placements that need the other CPUs are missing"
         };
         return Capability::limited(finding, costs).enabled_by(widen_affinity(host, &online));
     }
     if usable < 2 && offline.is_empty() {
         let virtual_machine = host.virtualisation.hypervisor.is_some();
-        return Capability::limited(finding, "every placement on two processors is missing")
-            .perhaps_enabled_by(
-                virtual_machine.then_some("give the virtual machine two or more processors"),
-            );
+        return Capability::limited(finding, "every placement on two CPUs is missing")
+            .perhaps_enabled_by(virtual_machine.then_some("give the virtual machine two or more CPUs"));
     }
     // With SMT off the siblings are off too; the row of SMT says so.
     if !offline.is_empty() {
         let finding = format!("{finding}; offline: {}", list(&offline));
         let first = offline[0];
-        return Capability::limited(finding, "placements that need the processors that are off are missing")
+        return Capability::limited(finding, "placements that need the CPUs that are off are missing")
             .enabled_by(format!("`echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online`"));
     }
     if host.cpus.iter().all(|cpu| cpu.package.is_none() && cpu.smt_siblings.is_empty()) {
         let finding = format!("{finding}; their cores and packages are not described");
-        return Capability::limited(finding, "placements on two processors cannot be told apart");
+        return Capability::limited(finding, "placements on two CPUs cannot be told apart");
     }
     Capability::ok(finding)
 }
@@ -70,9 +68,9 @@ fn arrangement(host: &Host) -> String {
 fn widen_affinity(host: &Host, online: &[u32]) -> String {
     let all = list(online);
     match &host.virtualisation.container {
-        Some(_) => format!("start the container with all processors (`docker run --cpuset-cpus={all}`)"),
+        Some(_) => format!("start the container with all CPUs (`docker run --cpuset-cpus={all}`)"),
         None => format!(
-            "`taskset -pc {all} $$` in this shell; if it has no effect, widen `cpuset.cpus` of the control group"
+            "`taskset -pc {all} $$` in this shell; if it has no effect, widen `cpuset.cpus` of the cgroup"
         ),
     }
 }
@@ -130,12 +128,12 @@ fn described(cache: &Cache) -> String {
 pub(super) fn frequency_governor(host: &Host) -> Capability {
     let frequency = &host.frequency;
     let Some(governor) = &frequency.governor else {
-        let (who, enable) = match host.virtualisation.hypervisor {
+        let (decider, enable) = match host.virtualisation.hypervisor {
             Some(_) => ("the hypervisor's host decides", Some("set the performance governor on the host")),
-            None => ("firmware or the processor decides", None),
+            None => ("firmware or the CPU decides", None),
         };
         return Capability::missing(
-            format!("no governor is visible; {who}"),
+            format!("no governor is visible; {decider}"),
             "a change of clock cannot be seen or prevented, so figures of two runs may differ by it",
         )
         .perhaps_enabled_by(enable);
@@ -170,8 +168,9 @@ pub(super) fn virtualisation(host: &Host) -> Capability {
         (Some(hypervisor), container) => {
             let inside =
                 container.as_ref().map(|name| format!(", in a {name} container")).unwrap_or_default();
-            Capability::limited(format!("{hypervisor} virtual machine{inside}"),
-                "the figures include the hypervisor's share (timers, wake-ups of an idle processor), and other \
+            Capability::limited(
+                format!("{hypervisor} virtual machine{inside}"),
+                "the figures include the hypervisor's share (timers, wake-ups of an idle CPU), and other \
                  guests add noise",
             )
             .enabled_by("run it on the host, or on a bare-metal instance")

@@ -16,7 +16,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
     let Some(quota) = &host.limits.cpu_quota else {
         if host.limits.cgroup_versions.is_empty() {
             return Capability::limited(
-                "no control group is visible",
+                "no cgroup is visible",
                 "a quota that is set from outside cannot be seen; its throttling would inflate means without a name",
             );
         }
@@ -41,8 +41,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
             1.0 / share
         )
     } else {
-        "tasks on more processors than the quota has stop until the next period, which inflates means"
-            .to_owned()
+        "tasks on more CPUs than the quota has stop until the next period, which inflates means".to_owned()
     };
     Capability::limited(finding, costs).enabled_by(lift_quota(host, quota))
 }
@@ -51,7 +50,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
 fn processors(share: f64) -> String {
     let text = format!("{share:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text} processor{}", if text == "1" { "" } else { "s" })
+    format!("{text} CPU{}", if text == "1" { "" } else { "s" })
 }
 
 fn microseconds(us: u64) -> String {
@@ -81,13 +80,13 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
     else {
         if limits.cgroup_versions.is_empty() {
             return Capability::limited(
-                format!("no control group is visible{available}"),
+                format!("no cgroup is visible{available}"),
                 "a limit that is set from outside cannot be seen; large arrays may end the run without a message",
             );
         }
         return Capability::ok(format!("no limit ({}){available}", versions(host)));
     };
-    let finding = format!("{} by control group{available}", Bytes::new(limit));
+    let finding = format!("{} by cgroup{available}", Bytes::new(limit));
     let wanted = host
         .last_level_cache_bytes()
         .unwrap_or(0)
@@ -109,7 +108,7 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
 
 pub(super) fn pinning(host: &Host, probe: &Probe) -> Capability {
     if !probe.works {
-        let costs = "every figure but the unpinned one is missing, and that one includes wake-ups of other processors, \
+        let costs = "every figure but the unpinned one is missing, and that one includes wake-ups of other CPUs, \
                      3 to 5 times as dear as a switch";
         let enable = match container_command(host) {
             Some(command) => format!("`{command} run --security-opt seccomp=unconfined`"),
@@ -161,7 +160,7 @@ fn allow_realtime(host: &Host) -> Option<String> {
     {
         // The privilege is there and it was refused: with CONFIG_RT_GROUP_SCHED, a group without a share of its own.
         return Some(
-            "give the control group real-time running time (cgroup v1: write 950000 into its `cpu.rt_runtime_us`), or \
+            "give the cgroup real-time running time (cgroup v1: write 950000 into its `cpu.rt_runtime_us`), or \
              let the sandbox permit sched_setscheduler"
                 .to_owned(),
         );

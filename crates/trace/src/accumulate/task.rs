@@ -94,7 +94,7 @@ impl SwitchCounts {
     /// and involuntary switches grew: usually one of them by one.
     pub(super) fn add(&mut self, at_ns: u64, looks_voluntary: bool, before: Option<Counts>) -> (i64, i64) {
         let one = (i64::from(looks_voluntary), i64::from(!looks_voluntary));
-        let grown = match (before, &mut self.span) {
+        let difference = match (before, &mut self.span) {
             (Some(before), Some(span)) if at_ns < span.first.0 => {
                 let earlier = between((at_ns, before), span.first);
                 if earlier.is_some() {
@@ -125,9 +125,9 @@ impl SwitchCounts {
                 one
             }
         };
-        self.voluntary = self.voluntary.saturating_add_signed(grown.0);
-        self.involuntary = self.involuntary.saturating_add_signed(grown.1);
-        grown
+        self.voluntary = self.voluntary.saturating_add_signed(difference.0);
+        self.involuntary = self.involuntary.saturating_add_signed(difference.1);
+        difference
     }
 
     pub(super) fn voluntary(&self) -> u64 {
@@ -222,8 +222,8 @@ mod tests {
             let mut switches = SwitchCounts::default();
             let mut sums = (0, 0);
             for (at_ns, kind, before) in events {
-                let grown = switches.add(at_ns, kind, before);
-                sums = (sums.0 + grown.0, sums.1 + grown.1);
+                let difference = switches.add(at_ns, kind, before);
+                sums = (sums.0 + difference.0, sums.1 + difference.1);
             }
             prop_assert_eq!(switches.voluntary(), truth);
             prop_assert_eq!(switches.involuntary(), kinds.len() as u64 - truth);

@@ -64,7 +64,7 @@ fn waits_runs_and_preemptions_are_told_apart() {
         [None, Some(90), Some(90), Some(190), Some(90)]
     );
     assert_eq!((rows[2].waited_ns, rows[2].waker_tid), (Some(50), Some(8)));
-    assert_eq!(rows[3].waited_ns, Some(200), "who was preempted waits from then on");
+    assert_eq!(rows[3].waited_ns, Some(200), "a preempted task waits from then on");
     let tables = accumulator.snapshot(2000, History::Whole, &|_| None);
     let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));

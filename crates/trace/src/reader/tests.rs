@@ -42,7 +42,7 @@ fn what_is_no_trace_is_told_apart() {
     assert!(text(Path::new("/nowhere/at/all")).starts_with("cannot read /nowhere/at/all"));
     assert!(text(place.path()).contains("is not a Trace: it has no header.json"));
     let folder = trace(place.path());
-    assert!(text(&folder.join(HEADER)).contains("it is not a folder"));
+    assert!(text(&folder.join(HEADER)).contains("it is not a directory"));
     let contents = |contents: &str| {
         fs::write(folder.join(HEADER), contents).unwrap();
         text(&folder)

@@ -143,7 +143,7 @@ fn resolve(folder: &Path) -> io::Result<PathBuf> {
     if let Ok(found) = fs::canonicalize(folder) {
         return Ok(found);
     }
-    let name = folder.file_name().ok_or_else(|| io::Error::other("it is not a name for a folder"))?;
+    let name = folder.file_name().ok_or_else(|| io::Error::other("it is not a name for a directory"))?;
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok(fs::canonicalize(parent)?.join(name))
 }
@@ -152,7 +152,7 @@ fn resolve(folder: &Path) -> io::Result<PathBuf> {
 fn check_is_trace(target: &Path, folder: &Path) -> Result<(), TraceError> {
     let occupied = |why: String| TraceError::Occupied { path: folder.to_owned(), why };
     let contents = files::header_contents(target).map_err(|error| match error {
-        TraceError::NotATrace { why, .. } => occupied(format!("what is there is no Trace ({why})")),
+        TraceError::NotATrace { why, .. } => occupied(format!("it exists and is not a Trace ({why})")),
         other => other,
     })?;
     let is_header = files::schema_of(&contents).is_ok_and(|schema| schema.starts_with("swtch/trace/"));

@@ -185,10 +185,10 @@ fn what_is_no_trace_is_left_alone() {
     };
     let file = place.path().join("file");
     fs::write(&file, "precious").unwrap();
-    assert!(message(&file).contains("not a folder"));
+    assert!(message(&file).contains("not a directory"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
 
-    let folder = place.path().join("folder");
+    let folder = place.path().join("directory");
     fs::create_dir(&folder).unwrap();
     assert!(message(&folder).contains("no header.json"));
     fs::write(folder.join(HEADER), "{\"schema\":\"other/1\"}").unwrap();
@@ -200,7 +200,7 @@ fn what_is_no_trace_is_left_alone() {
     assert!(message(&trace).contains("notes.txt"));
     assert_eq!(names(&trace), [HEADER, "notes.txt"]);
     assert!(!Trace::open(&trace).unwrap().is_unfinished());
-    assert_eq!(names(place.path()), ["file", "folder", "run.swtch"]);
+    assert_eq!(names(place.path()), ["directory", "file", "run.swtch"]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ struct Apt {
 
 impl Apt {
     fn new(cache: &Path) -> Result<Self, VmError> {
-        let doing = || VmError::system(format!("preparing apt's folders in {}", cache.display()));
+        let doing = || VmError::system(format!("preparing apt's directories in {}", cache.display()));
         let folder = tempfile::tempdir_in(cache).map_err(doing())?;
         for inside in ["lists/partial", "cache/archives/partial", "empty"] {
             fs::create_dir_all(folder.path().join(inside)).map_err(doing())?;

@@ -14,10 +14,10 @@ use swtch_trace::tables::{CgroupRow, Merge, TaskRow};
 /// Groups with rows of their own, those with most switches; the rest shares one.
 const MOST: usize = 1000;
 /// The name of what is in no group that could be found out.
-const UNKNOWN: &str = "unknown control group";
+const UNKNOWN: &str = "unknown cgroup";
 
 /// Why no task's cgroup is known.
-pub(crate) const NO_HIERARCHY: &str = "no hierarchy of control groups is mounted where swtch can see it";
+pub(crate) const NO_HIERARCHY: &str = "no hierarchy of cgroups is mounted where swtch can see it";
 
 /// The cgroups of a recording.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ impl Collector for CgroupSums {
             }
             return;
         }
-        header.set_source("cgroups", "sums of the tasks by their last control group");
-        header.set_source("cgroups.throttled_ns", "cpu.stat of each control group that has a quota");
+        header.set_source("cgroups", "sums of the tasks by their last cgroup");
+        header.set_source("cgroups.throttled_ns", "cpu.stat of each cgroup that has a quota");
     }
 }
 
@@ -121,7 +121,7 @@ fn bounded(mut rows: Vec<CgroupRow>) -> Vec<CgroupRow> {
         return rows;
     }
     let rest = rows.split_off(MOST - 1);
-    let mut all = CgroupRow { path: format!("{} more control groups", rest.len()), ..CgroupRow::default() };
+    let mut all = CgroupRow { path: format!("{} more cgroups", rest.len()), ..CgroupRow::default() };
     // Those without a quota were not stopped by one.
     let stopped = |of: fn(&CgroupRow) -> Option<u64>| rest.iter().filter_map(of).reduce(u64::saturating_add);
     let throttled = (stopped(|row| row.throttled_periods), stopped(|row| row.throttled_ns));
@@ -169,7 +169,7 @@ mod tests {
         let paths: Vec<String> = (0..MOST + 50).map(|number| format!("/g{number}")).collect();
         let tasks: Vec<TaskRow> = paths.iter().map(|path| task(Some(path), 2)).collect();
         let rows = bounded(sums(&tasks, &[]));
-        assert_eq!((rows.len(), rows[MOST - 1].path.as_str()), (MOST, "51 more control groups"));
+        assert_eq!((rows.len(), rows[MOST - 1].path.as_str()), (MOST, "51 more cgroups"));
         assert_eq!(rows.iter().map(|row| row.voluntary).sum::<u64>(), 2 * paths.len() as u64);
         assert_eq!(rows.iter().map(|row| row.tasks).sum::<u64>(), paths.len() as u64);
     }

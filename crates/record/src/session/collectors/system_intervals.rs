@@ -32,7 +32,7 @@ const COLUMNS: [Column; 8] = [
     Column { name: "steal_ns", source: STAT, read: |at| at.total.steal, cell: |row| &mut row.steal_ns },
     Column {
         name: "throttled_ns",
-        source: "cpu.stat of the control group whose quota limits what is recorded",
+        source: "cpu.stat of the cgroup whose quota limits what is recorded",
         read: |at| Some(at.cgroup.as_ref()?.throttling?.throttled_ns),
         cell: |row| &mut row.throttled_ns,
     },

@@ -74,9 +74,9 @@ fn quota(response: &Response) -> Option<String> {
     };
     let beside = match response.set().and_then(|set| set.quota_ns.zip(set.period_ns)) {
         Some((quota, period)) => {
-            format!("its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64))
+            format!("its cgroup allows {} in each {}", text::ns(quota as f64), text::ns(period as f64))
         }
-        None => "its control group cannot be read from inside".to_owned(),
+        None => "its cgroup cannot be read from inside".to_owned(),
     };
     let still = response.timeline().map_or_else(String::new, |timeline| {
         format!("It stood still for {} of the time it spun: ", text::percent(timeline.share_in_gaps()))

@@ -46,7 +46,7 @@ fn watched(subjects: Functions<'_>) -> Vec<Watched<'_>> {
 
 fn figure(all: &[Watched<'_>], of_studies: bool) -> Figure {
     let caption = if of_studies {
-        "When one invocation of each tier ran and when it stood still: the one that stood still for a middling time."
+        "When one invocation of each tier ran and when it stood still: the one whose time standing still is the median."
     } else {
         "When the invocation ran and when it stood still."
     };

@@ -46,7 +46,7 @@ fn tier_table(caption: &str, tiers: &Tiers) -> Table {
             Cell::figure("Memory", tier.memory_mb.map(|mb| mb as f64), |mb| format!("{mb}\u{a0}MB")),
             Cell::figure("CPUs", tier.cpus, |cpus| format!("{cpus:.3}")),
             Cell::or_dash("Quota", tier.quota_us.zip(tier.period_us).map(quota)),
-            Cell::text("Control groups", groups),
+            Cell::text("Cgroups", groups),
             Cell::figure("Dollars a second", price.map(|price| price.usd_per_second), text::dollars),
             Cell::figure("Rounded up to", rounding, |ms| text::ns_tick(ms * 1e6)),
             Cell::text("As of", text::or_dash(price, |price| price.dated.clone())),
@@ -101,7 +101,7 @@ const FACTS: [&str; 11] = [
     "Ran",
     "Runtime",
     "Start",
-    "Processor",
+    "CPU model",
     "Architecture",
     "CPUs",
     "Kernel",
@@ -161,7 +161,7 @@ fn of_tiers(tiers: &Tiers) -> Vec<(&'static str, String)> {
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let values = [
         format!("{} ({})", function.name, function.kind),
-        if function.deployed { "deployed" } else { "on this machine, under control groups" }.to_owned(),
+        if function.deployed { "deployed" } else { "on this machine, under cgroups" }.to_owned(),
         function.language.as_deref().map_or_else(|| UNSAID.to_owned(), |name| language(name).to_owned()),
         "both kinds; the invocations say which".to_owned(),
         host.cpu_model.clone().unwrap_or_else(|| UNSAID.to_owned()),

@@ -59,7 +59,7 @@ impl Subject for Document {
                 let counted = |count: usize, of: &str| {
                     format!("{} {of}{}", text::count(count as u64), if count == 1 { "" } else { "s" })
                 };
-                let local = "under this machine’s control groups";
+                let local = "under this machine’s cgroups";
                 let mut parts = vec![
                     counted(tiers.invocations.len(), "invocation"),
                     format!("{} of {}", counted(tiers.tiers.len(), "tier"), tiers.tier_set.name),

@@ -7,8 +7,8 @@ use swtch_topology::Field;
 use super::{Functions, THROTTLING, place, responses, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "From inside, the period is the largest distance of which the ends of gaps are whole multiples, and the quota what ran between two of them. Beside it stands \
-                     what the control group says of itself, where that can be read.";
+const INTRO: &str = "Seen from inside, the period is the largest distance of which the ends of gaps are whole multiples. The quota is the time that ran between two such ends. \
+                     The cgroup’s own settings are next to them, where they can be read.";
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {

@@ -7,7 +7,7 @@ use super::{Functions, responses};
 use crate::html::prelude::*;
 
 const METHODS: &str = "What a construct of a language does beside the switch is in its figure; only a raw pipe or a FIFO is the same in every language.";
-const PLACES: &str = "Quotas of this machine’s control groups beside the platform itself. The processor is another one, and so is who shares it: what can be compared is how much \
+const PLACES: &str = "Quotas of this machine’s cgroups next to those of the platform itself. The platform has another CPU model and other tasks on it. Compare only how far \
                       the mean lies above the median.";
 
 /// Switch costs of single invocations, by method; nothing when there is no response.

@@ -43,7 +43,7 @@ pub(in crate::html) fn words_of(processor: &str, online: usize, release: &str) -
 pub(in crate::html) fn facts(host: &Host) -> Vec<(&'static str, String)> {
     let kernel = &host.kernel;
     vec![
-        ("Processor", said(host.cpu_model.clone())),
+        ("CPU model", said(host.cpu_model.clone())),
         ("Architecture", host.architecture.clone()),
         ("CPUs", cpus(host)),
         ("SMT", smt(host)),

@@ -60,6 +60,6 @@ fn low_quantile(subjects: Profiles<'_>) -> String {
     format!(
         "The difference of two low quantiles: {which} of the batches with switches less that of the batches without, \
          divided by the switches. It repeats from run to run several times better than the median, and it is what the \
-         hardware and the kernel cost when nobody interferes."
+         hardware and the kernel cost when no other task interferes."
     )
 }

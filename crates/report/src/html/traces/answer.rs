@@ -83,10 +83,10 @@ fn cpus(priced: &PricedTrace) -> Option<(String, String)> {
     let used = priced.bill.cpu_ns / priced.duration_ns();
     let online = priced.trace.header.host.cpus.iter().filter(|cpu| cpu.online).count();
     let of = if online > 0 { format!("of {online}; ") } else { String::new() };
-    let who = if tasks.len() == 1 {
+    let number = if tasks.len() == 1 {
         "one task".to_owned()
     } else {
         format!("{} tasks", text::count(tasks.len() as u64))
     };
-    Some((text::amount(used), format!("{of}{who} took {}", text::ns(priced.bill.cpu_ns))))
+    Some((text::amount(used), format!("{of}{number} took {}", text::ns(priced.bill.cpu_ns))))
 }

@@ -12,11 +12,11 @@ const MOST: usize = 200;
 
 /// The section; nothing where every task is in the same group.
 pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
-    let intro = "Each control group has the sums of its own tasks; those of groups below it are not in them. A dash under “throttled” is a group \
-                 without a quota. The waits of a throttled group include the time for which its quota stopped its tasks.";
+    let intro = "Each cgroup has the sums of its own tasks, without those of cgroups below it. A dash under “throttled” is a cgroup \
+                 without a quota. The waits of a throttled cgroup include the time for which its quota stopped its tasks.";
     let several = subjects.iter().filter(|one| one.of.trace.cgroups.len() > 1);
-    Section::new("control-groups", "Control groups", intro)
-        .put(several.map(|one| table(&one.of.trace.cgroups, &one.prefixed("Control groups"))))
+    Section::new("cgroups", "Cgroups", intro)
+        .put(several.map(|one| table(&one.of.trace.cgroups, &one.prefixed("Cgroups"))))
         .unless_empty()
 }
 
@@ -29,10 +29,10 @@ fn table(cgroups: &[CgroupRow], title: &str) -> Table {
         rest[1..].iter().for_each(|row| sums.merge(row));
         // A group without a quota was never throttled.
         sums.throttled_ns = rest.iter().filter_map(|row| row.throttled_ns).reduce(|sum, ns| sum + ns);
-        TableRow::new(format!("{} more control groups", text::count(rest.len() as u64)), cells(&sums))
+        TableRow::new(format!("{} more cgroups", text::count(rest.len() as u64)), cells(&sums))
     });
     let rows = rows.into_iter().map(|row| TableRow::new(&row.path, cells(row)));
-    Table::new(title, "Control group", rows).sortable().sums(sums)
+    Table::new(title, "Cgroup", rows).sortable().sums(sums)
 }
 
 fn cells(row: &CgroupRow) -> Vec<Cell> {

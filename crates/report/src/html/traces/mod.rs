@@ -108,8 +108,8 @@ impl Subject for PricedTrace {
         match header.provenance.ended {
             Ended::Complete | Ended::Duration => {}
             Ended::Recording => notices.push(
-                "This Trace did not finish: it is still being recorded, or its recorder was killed. What was written until \
-                 then is shown; the totals may be a few seconds older than the tables."
+                "This Trace did not finish: it is still being recorded, or its recorder was killed. The page shows what was \
+                 written until then; the totals may be a few seconds older than the tables."
                     .to_owned(),
             ),
             ended => notices.push(format!("The recording ended early: {ended}. What came before is shown.")),
@@ -127,7 +127,7 @@ impl Subject for PricedTrace {
                 != (&header.host.architecture, &header.host.cpu_model)
         {
             notices.push(format!(
-                "The prices come from {}, which was measured on another processor.",
+                "The prices come from {}, which was measured on another CPU model.",
                 prices.name
             ));
         }
@@ -188,7 +188,7 @@ fn scope_phrase(scope: &Scope) -> String {
             let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
             format!("{} {}", if pids.len() == 1 { "process" } else { "processes" }, text::joined(&pids))
         }
-        Scope::Cgroup { path } => format!("control group {path}"),
+        Scope::Cgroup { path } => format!("cgroup {path}"),
         Scope::Machine => "every task on the machine".to_owned(),
     }
 }

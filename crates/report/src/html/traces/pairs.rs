@@ -51,7 +51,7 @@ struct Relation {
 
 const PREEMPTIONS: Relation = Relation {
     id: "preemptions",
-    heading: "Who preempts whom",
+    heading: "Preemptions by pair",
     caption: "How often the task of a row took the CPU from the task of a column, which could have gone on.",
     verb: "preempted",
     from: "Took the CPU",
@@ -68,11 +68,11 @@ const PREEMPTIONS: Relation = Relation {
 
 const WAKES: Relation = Relation {
     id: "wakes",
-    heading: "Who wakes whom",
+    heading: "Wake-ups by pair",
     caption: "How often the task of a row woke the task of a column. Two that wake each other in turn hand something to and fro.",
     verb: "woke",
     from: "Woke",
-    to: "Whom",
+    to: "Of",
     detail: "Ran on the waker’s CPU",
     detail_is_time: false,
     nobody: "an interrupt while idle",
@@ -85,7 +85,7 @@ const WAKES: Relation = Relation {
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut section = Section::bare("pairs", "Who preempts and wakes whom");
+    let mut section = Section::bare("pairs", "Preemptions and wake-ups by pair");
     for kind in [&PREEMPTIONS, &WAKES] {
         let pairs = |priced: &PricedTrace| (kind.pairs)(&priced.trace);
         let some = subjects.iter().map(|one| (one, pairs(one.of))).filter(|(_, pairs)| !pairs.is_empty());

@@ -58,9 +58,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let all: Vec<(One<'_, PricedTrace>, Times)> =
         subjects.iter().flat_map(|one| times_of(one.of).into_iter().map(move |times| (one, times))).collect();
     let has = |priced: &PricedTrace| !times_of(priced).is_empty();
-    Section::bare("processors", "What the CPUs did")
+    Section::bare("cpus", "What the CPUs did")
         .put((!all.is_empty()).then(|| figure(subjects, &all)))
-        .put(subjects.lacking("time of processors by use", &CPU_TIME, has))
+        .put(subjects.lacking("time of CPUs by use", &CPU_TIME, has))
 }
 
 fn times_of(priced: &PricedTrace) -> Vec<Times> {

@@ -11,7 +11,7 @@ const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fie
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "Pressure is the time in which at least one task (some), or every one (full), waited for a resource; it is the whole \
-                 machine’s, or the control group’s that was recorded. A quota stops a control group until its next period.";
+                 machine’s, or the cgroup’s that was recorded. A quota stops a cgroup until its next period.";
     let has = |priced: &PricedTrace| !priced.trace.header.totals.pressure.is_empty();
     Section::new("stalls", "Pressure and throttling", intro)
         .put([pressure(subjects)])
@@ -36,13 +36,13 @@ fn pressure(subjects: Traces<'_>) -> Table {
 
 fn throttling(priced: &PricedTrace) -> String {
     let Some(throttled) = &priced.trace.header.totals.throttled else {
-        return "No quota was seen: the control group has none, or its files do not say.".to_owned();
+        return "No quota was seen: the cgroup has none, or its files do not say.".to_owned();
     };
     if throttled.throttled_periods == 0 {
         return "No quota stopped these tasks.".to_owned();
     }
     format!(
-        "A quota stopped the control group in {} of {} periods, for {} in all, summed over CPUs.",
+        "A quota stopped the cgroup in {} of {} periods, for {} in all, summed over CPUs.",
         text::count(throttled.throttled_periods),
         text::count(throttled.periods),
         text::ns(throttled.throttled_ns as f64)

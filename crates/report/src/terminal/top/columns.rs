@@ -76,7 +76,7 @@ macro_rules! columns {
 
 columns! {
     Pid: "pid" "PID" 7 3 "number of the task or the process" Content::Row(|row| row.tid.or(row.pid).map(f64::from), identifier);
-    Name: "name" "NAME" 15 0 "its name; of a control group its path" Content::Text(None, name);
+    Name: "name" "NAME" 15 0 "its name; of a cgroup its path" Content::Text(None, name);
     Tasks: "tasks" "TASKS" 5 4 "tasks in it" Content::Row(|row| Some(row.tasks as f64), whole);
     Cost: "cost" "COST%" 6 1 "time in its switches, % of one CPU"
         Content::Worded(|row| Some(row.rates.cost_share?.middle()), |row| percent_range(row.rates.cost_share));
@@ -94,11 +94,11 @@ columns! {
     Cpu: "cpu" "CPU%" 6 3 "time it ran, % of one CPU" Content::Row(|row| Some(row.rates.cpu_share), percent);
     Wakeups: "wakeups" "WAKE/s" 8 11 "wake-ups a second" Content::Row(|row| row.rates.wakeups_per_s, rate);
     Migrations: "migrations" "MIG/s" 7 12 "moves to another CPU a second" Content::Row(|row| row.rates.migrations_per_s, rate);
-    PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "who took the CPU from it most, how often a second"
+    PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "the task that preempts it most, how often a second"
         Content::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
-    Cgroup: "cgroup" "CGROUP" 20 11 "its control group"
+    Cgroup: "cgroup" "CGROUP" 20 11 "its cgroup"
         Content::Text(None, |row| row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable));
-    CpuNumber: "cpu-number" "CPU" 5 0 "number of the processor" Content::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
+    CpuNumber: "cpu-number" "CPU" 5 0 "number of the CPU" Content::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
     FromIdle: "from-idle" "IDLE/s" 8 3 "switches from idle a second" Content::Cpu(|cpu| cpu.idle_switches_per_s, rate);
     User: "user" "USER%" 6 2 "in programs" Content::Cpu(|cpu| cpu.shares.user, percent);
     System: "system" "SYS%" 6 2 "in the kernel" Content::Cpu(|cpu| cpu.shares.system, percent);

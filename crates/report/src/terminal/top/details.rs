@@ -14,7 +14,7 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
         lines.push(vec![(format!("{name:<14}"), Tone::Quiet), (value, Tone::Plain)]);
     };
     let rates = &row.rates;
-    put("control group", row.cgroup.as_deref().map_or_else(|| "not known".to_owned(), printable));
+    put("cgroup", row.cgroup.as_deref().map_or_else(|| "not known".to_owned(), printable));
     put(
         "switches",
         format!(
@@ -47,8 +47,8 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
     put("woken", format!("{}/s", rate(rates.wakeups_per_s)));
     put("migrates", format!("{}/s", rate(rates.migrations_per_s)));
     lines.push(Vec::new());
-    lines.extend(pairs("Preempted by", row.preempted_by.as_deref(), "nobody since the last look"));
-    lines.extend(pairs("Woken by", row.woken_by.as_deref(), "nobody but interrupts since the last look"));
+    lines.extend(pairs("Preempted by", row.preempted_by.as_deref(), "no task since the last update"));
+    lines.extend(pairs("Woken by", row.woken_by.as_deref(), "only interrupts since the last update"));
     let reason = Unavailable::reason_in(&window.unavailable, &PREEMPTIONS);
     if let (None, Some(reason)) = (&row.preempted_by, reason) {
         lines.push(vec![(reason.to_owned(), Tone::Quiet)]);
@@ -63,7 +63,7 @@ fn title(row: &TopRow) -> String {
         (Some(tid), Some(pid)) if tid != pid => format!("{name}, task {tid} of process {pid}"),
         (Some(tid), _) => format!("{name}, task {tid}"),
         (None, Some(pid)) => format!("{name}, process {pid}, {} tasks", row.tasks),
-        (None, None) => format!("{name}, control group, {} tasks", row.tasks),
+        (None, None) => format!("{name}, cgroup, {} tasks", row.tasks),
     }
 }
 

@@ -153,7 +153,7 @@ impl Screen<'_> {
         if lines.is_empty() {
             let why = match (&*state.filter, state.grouping) {
                 ("", _) => "nothing happened".to_owned(),
-                (filter, _) => format!("nothing has '{filter}' in its name, number or control group"),
+                (filter, _) => format!("nothing has '{filter}' in its name, number or cgroup"),
             };
             self.pieces(&vec![(why, Tone::Plain)], self.area.x + 1);
         }
@@ -228,7 +228,7 @@ fn footer(state: &State) -> Pieces {
         Grouping::Tasks => "tasks",
         Grouping::Processes => "processes",
         Grouping::Cpus => "CPUs",
-        Grouping::Cgroups => "control groups",
+        Grouping::Cgroups => "cgroups",
     };
     pieces.push((view.to_owned(), Tone::Strong));
     let hidden = if state.kernel_threads { "k hide kernel" } else { "k show kernel" };
@@ -254,8 +254,8 @@ fn help(grouping: Grouping) -> Vec<Pieces> {
         ("arrows PgUp PgDn Home End", "move"),
         ("< > s", "sort by the column beside"),
         ("r", "turn the order round"),
-        ("/", "filter by name, number or control group"),
-        ("t p c g", "tasks, processes, CPUs, control groups"),
+        ("/", "filter by name, number or cgroup"),
+        ("t p c g", "tasks, processes, CPUs, cgroups"),
         ("Enter", "all about the selected line"),
         ("k", "show or hide kernel threads"),
         ("Space", "pause"),

@@ -116,10 +116,10 @@ impl Converter<'_> {
         };
         let name = if !self.resumed.contains(own) && self.resumed.contains(given) { given } else { own };
         if name != own {
-            let why = "nobody resumes the task by its own name, which today's rt-app would wait for for ever";
+            let why = "no task resumes this one by its own name, and today's rt-app would wait for ever";
             self.assume("suspend", &format!("{own} waits to be resumed as {name}"), why);
         } else if !self.resumed.contains(own) {
-            self.assume("suspend", &format!("{own} waits for ever"), "nobody resumes it");
+            self.assume("suspend", &format!("{own} waits for ever"), "no task resumes it");
         }
         let (condition, lock) = (self.names.condition(name), self.names.lock(&format!("{name} (suspended)")));
         part.ops.extend([Op::Wait { condition, lock }, Op::Unlock { lock }]);

@@ -27,7 +27,7 @@ fn ops(replayed: &Replayed, name: &str) -> Vec<Op> {
 }
 
 fn free(rows: Vec<SwitchRow>) -> Replayed {
-    replay(&[], rows, &Costs::free()).expect("somebody ran")
+    replay(&[], rows, &Costs::free()).expect("a task ran")
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn a_running_task_and_what_it_makes_are_told_apart() {
     std::thread::sleep(Duration::from_millis(100));
     let since = switches_so_far(shell.id()) - before;
     counters.poll();
-    assert_eq!(counters.ended.len(), 20, "every child that ended told of itself");
+    assert_eq!(counters.ended.len(), 20, "every child that ended was counted");
     let mut rows = vec![row(shell.id())];
     counters.fill(&mut rows, 0);
     let counted = rows[0].cache_misses.unwrap();

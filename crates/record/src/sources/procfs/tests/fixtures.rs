@@ -70,9 +70,9 @@ impl FakeMachine {
     /// Shows a thread; the number of the process's threads is always 0, so that the sampler lists them.
     pub(super) fn show(&self, pid: u32, tid: u32, shown: FakeThread) {
         let FakeThread { parent, state, ticks, started, cpu, .. } = shown;
-        let folder = format!("proc/{pid}/task/{tid}");
+        let directory = format!("proc/{pid}/task/{tid}");
         self.write(
-            &format!("{folder}/stat"),
+            &format!("{directory}/stat"),
             &format!(
                 "{tid} (a) b) {state} {parent} 1 1 0 -1 0 7 0 3 0 {ticks} 0 0 0 20 0 0 0 {started} 0 0 0 0 0 0 0 0 0 0 0 0 0 \
                  0 0 17 {cpu} 0 0\n"
@@ -80,14 +80,14 @@ impl FakeMachine {
         );
         if self.schedstat {
             let text = format!("{} {} {}\n", shown.run_ns, shown.wait_ns, shown.timeslices);
-            self.write(&format!("{folder}/schedstat"), &text);
+            self.write(&format!("{directory}/schedstat"), &text);
         }
         let FakeThread { voluntary, involuntary, migrations, .. } = shown;
         if self.sched {
             let text = format!(
                 "se.nr_migrations : {migrations}\nnr_voluntary_switches : {voluntary}\nnr_involuntary_switches : {involuntary}\n"
             );
-            self.write(&format!("{folder}/sched"), &text);
+            self.write(&format!("{directory}/sched"), &text);
         }
         let mut status = format!("Tgid:\t{pid}\n");
         if self.status {
@@ -95,7 +95,7 @@ impl FakeMachine {
                 "voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
             );
         }
-        self.write(&format!("{folder}/status"), &status);
+        self.write(&format!("{directory}/status"), &status);
         self.write(&format!("proc/{tid}/status"), &status);
     }
 

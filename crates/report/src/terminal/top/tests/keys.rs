@@ -80,7 +80,7 @@ fn the_filter_is_live_and_escape_clears_it() {
     state.press(Key::Esc);
     assert!(!state.editing && state.filter.is_empty());
     typed(&mut state, "/200.service");
-    assert_eq!(names(&state), ["web", "web-worker"], "by control group");
+    assert_eq!(names(&state), ["web", "web-worker"], "by cgroup");
     assert_eq!(state.press(Key::Char('q')), Action::Draw, "a letter of the text");
     assert_eq!(state.press(Key::Ctrl('c')), Action::Quit);
     state.press(Key::Esc);

@@ -21,7 +21,11 @@ fn rates_are_differences_a_second() {
     assert_eq!((batch[0].comm.as_str(), batch[0].per_s, batch[0].wait_share), ("web", 250.0, Some(0.05)));
     assert_eq!(batch.len(), 2);
     assert_eq!(row(&window.tasks, "web-worker").woken_by.as_ref().unwrap()[0].comm, "web");
-    assert_eq!(row(&window.tasks, "web").preempted_by, Some(Vec::new()), "nobody is not unknown");
+    assert_eq!(
+        row(&window.tasks, "web").preempted_by,
+        Some(Vec::new()),
+        "an empty list is not an unknown one"
+    );
     let totals = &window.totals;
     assert_eq!(window.cost_source, CostSource::InPlace);
     assert_eq!(totals.cost_share, Some(Range::exactly(16e6 / (2e9 * 4.0))));
