@@ -202,10 +202,10 @@ fn control_groups_have_a_table_when_there_are_several() {
         ..CgroupRow::default()
     };
     grouped.tables.cgroups = vec![group("/web", 70, Some(450_000_000))];
-    assert!(!page(grouped.clone()).contains("id=\"control-groups\""));
+    assert!(!page(grouped.clone()).contains("id=\"cgroups\""));
     grouped.tables.cgroups.extend((0..300).map(|number| group(&format!("/job{number}"), 2, None)));
     let html = page(grouped);
-    let section = &html[html.find("id=\"control-groups\"").unwrap()..];
+    let section = &html[html.find("id=\"cgroups\"").unwrap()..];
     let section = &section[..section.find("</section>").unwrap()];
     assert!(section.contains("web<") && section.contains("101 more cgroups"), "{section}");
     // Throttled groups, and groups without a quota.

@@ -247,7 +247,7 @@ fn what_cannot_be_compiled_or_loaded_says_why() {
     let empty = Object::compile(&write("empty.bpf.c", "#include <scx/common.bpf.h>\n"), &options).unwrap();
     assert!(ScxPolicy::new(&empty, Settings::default()).unwrap_err().to_string().contains("SCX_OPS_DEFINE"));
     let plain = Object::compile(&write("plain.c", "int x;\n"), &options).unwrap();
-    assert!(ScxPolicy::new(&plain, Settings::default()).unwrap_err().to_string().contains("no scheduler"));
+    assert!(ScxPolicy::new(&plain, Settings::default()).unwrap_err().to_string().contains("not a scheduler"));
     assert!(matches!(
         ScxPolicy::new(&Object::from_bytes(*b"no object"), Settings::default()),
         Err(ScxError::Load { .. })

@@ -117,7 +117,7 @@ fn details_say_who_preempts_and_who_wakes() {
     let found = screen(&mut state, 100, 30).join("\n");
     for words in [
         "web-worker, task 201 of process 200",
-        "cgroup /app.slice/200.service",
+        "cgroup        /app.slice/200.service",
         "1,500/s: 1,000 voluntary, 500 involuntary",
         "p50 40.0µs  p90 150µs  p99 180µs  longest 200µs",
         "Preempted by  batch (300) 500/s, for which it waited 100 ms/s",
