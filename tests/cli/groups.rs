@@ -2,12 +2,12 @@
 
 use crate::common::group::{Group, Running};
 use crate::common::{home, run, skip, stderr, stdout, swtch, usable};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use swtch_trace::Trace;
+use swtch_trace::{CgroupKind, Trace};
 
 fn record(home: &Path, options: &[&str], command: &[String]) -> Output {
     let mut recorder = swtch(home);
@@ -44,7 +44,7 @@ fn adds_up(trace: &Trace, source: &str) {
 #[test]
 fn tasks_stand_under_the_group_they_went_into() {
     const TEST: &str = "tasks_stand_under_the_group_they_went_into";
-    let Some(group) = Group::new("moved") else { return skip(TEST, "no cgroup can be made here") };
+    let Some(group) = Group::new("moved.slice") else { return skip(TEST, "no cgroup can be made here") };
     let home = home();
     let inside = "exec sh -c 'i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i+1)); done'";
     let script = "sh -c \"$0\"; sleep 0.1; exit 0";
@@ -62,6 +62,8 @@ fn tasks_stand_under_the_group_they_went_into() {
         let shown = found["cgroups"].as_array().unwrap();
         let one = shown.iter().find(|one| one["path"] == group.path.as_str()).unwrap();
         assert_eq!(one["voluntary"], row.voluntary, "{source}");
+        assert_eq!((row.kind, row.name.as_deref()), (Some(CgroupKind::Slice), group.path.strip_prefix('/')));
+        assert_eq!((&one["kind"], &one["name"]), (&json!("slice"), &json!(group.path[1..])), "{source}");
         for name in ["involuntary", "run_ns", "wait_ns", "tasks", "throttled_periods", "throttled_ns"] {
             assert!(one.get(name).is_some(), "{source}: cgroups[].{name}");
         }

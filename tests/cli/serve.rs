@@ -99,7 +99,7 @@ fn a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures() {
     if let Some(why) = without_bpf() {
         return skip(TEST, &why);
     }
-    let (Some(limited), Some(rivals)) = (Group::new("limited"), Group::new("rivals")) else {
+    let (Some(limited), Some(rivals)) = (Group::new("limited.slice"), Group::new("rivals")) else {
         return skip(TEST, "no cgroup can be made here");
     };
     if !limited.limit() {
@@ -126,6 +126,9 @@ fn a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures() {
         run + cpu + quota < 1.2 * gained.of("swtch_observed_seconds_total").unwrap(),
         "one task: {run} {cpu} {quota}"
     );
+    let name = &limited.path[1..];
+    let info = format!("swtch_cgroup_info{{cgroup=\"{}\",kind=\"slice\",name=\"{name}\",", limited.path);
+    assert!(gained.after.iter().any(|(series, value)| series.starts_with(&info) && *value == 1.0), "{text}");
     // The others wait for each other: three tasks, and as many CPUs as there are.
     assert_eq!(wait(&rivals, "quota"), Some(0.0), "{text}");
     if std::thread::available_parallelism().unwrap().get() < 3 {

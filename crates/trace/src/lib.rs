@@ -7,11 +7,12 @@
 //! The header is the truth: a file that it does not name is not part of the Trace. Every file appears whole or not at all. A recorder may
 //! therefore be killed at any moment, and what it wrote before can be read.
 //!
-//! Modules: `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
+//! Modules: `cgroup_name` (containers, pods, units and jobs by their cgroups), `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
 //! (the table of recorders), `snapshot` (of a watch without end, and the difference between two), `files`, `error`.
 #![forbid(unsafe_code)]
 
 pub mod accumulate;
+mod cgroup_name;
 pub mod check;
 mod error;
 pub mod event;
@@ -25,6 +26,7 @@ mod source;
 pub mod tables;
 pub mod writer;
 
+pub use cgroup_name::{CgroupKind, CgroupName, PodNames};
 pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;

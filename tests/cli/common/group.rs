@@ -12,8 +12,10 @@ pub struct Group {
 }
 
 impl Group {
+    /// `name` may end like a unit of systemd's, such as in `.slice`.
     pub fn new(name: &str) -> Option<Self> {
-        let path = format!("/swtch-test-{name}-{}", std::process::id());
+        let (stem, ending) = name.find('.').map_or((name, ""), |dot| name.split_at(dot));
+        let path = format!("/swtch-test-{stem}-{}{ending}", std::process::id());
         let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
         let folders = mounts.iter().map(|mount| PathBuf::from(format!("{mount}{path}")));
         let folder = folders.filter(|folder| fs::create_dir(folder).is_ok()).find(|folder| {

@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
 use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
+use swtch_trace::PodNames;
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../web/grafana/swtch.json");
@@ -149,6 +151,7 @@ impl Watch {
             self.text = None;
             return;
         }
+        self.counters.note_pods(PodNames::read(Path::new("/")));
         let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
         self.counters.add_group_use(&uses, now_ns);
         self.counters.note_groups(delta.counted.group_threads.keys(), now_ns);

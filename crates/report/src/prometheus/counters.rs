@@ -2,12 +2,12 @@
 
 use super::exposition::{Distribution, Exposition};
 use super::family::{
-    BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN, CGROUP_SWITCHES,
-    CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST, CPU_SWITCHES, CPU_TIME,
-    ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KERNEL_FORKS, KERNEL_INTERRUPTS,
-    KERNEL_SWITCHES, LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU,
-    RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS,
-    THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
+    BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_INFO, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN,
+    CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
+    CPU_SWITCHES, CPU_TIME, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KERNEL_FORKS,
+    KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY,
+    RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS,
+    SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
 use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
-use swtch_trace::{Tables, TraceView, fields};
+use swtch_trace::{CgroupName, PodNames, Tables, TraceView, fields};
 
 /// Bytes of a label's value at most.
 const LABEL_BYTES: usize = 200;
@@ -108,6 +108,9 @@ pub struct Counters {
     rejected: Option<String>,
     cgroups: SeriesLimiter,
     irqs: SeriesLimiter,
+    pods: PodNames,
+    /// The names of the cgroups that have series of their own, by label.
+    names: BTreeMap<String, CgroupName>,
 }
 
 impl Counters {
@@ -121,7 +124,14 @@ impl Counters {
             rejected: None,
             cgroups: SeriesLimiter::new(limits.cgroups, true),
             irqs: SeriesLimiter::new(limits.irqs, false),
+            pods: PodNames::default(),
+            names: BTreeMap::new(),
         }
+    }
+
+    /// The pods that exist now. A cgroup whose pod was known once keeps its name.
+    pub fn note_pods(&mut self, pods: PodNames) {
+        self.pods = pods;
     }
 
     /// Adds what happened up to `now_ns` of a clock that never goes back.
@@ -225,13 +235,31 @@ impl Counters {
         for (name, count) in threads {
             exposition.gauge(&CGROUP_THREADS, &[name], Some(count as f64));
         }
+        for (path, CgroupName { kind, name, namespace, pod, container, id: _ }) in &self.names {
+            let known = |part: &Option<String>| label(part.as_deref().unwrap_or_default());
+            let labels = [known(namespace), known(pod), known(container)];
+            let labels = [path.clone(), kind.name().to_owned(), label(name)].into_iter().chain(labels);
+            exposition.gauge(&CGROUP_INFO, &labels.collect::<Vec<_>>(), Some(1.0));
+        }
         exposition.text()
     }
 
     /// The label under which what a cgroup did is counted.
     fn cgroup(&mut self, path: &str, weight: u64, now_ns: u64) -> String {
-        let label = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns));
-        label.unwrap_or_else(|| OTHER.to_owned())
+        let Some(label) = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns)) else {
+            let other = || CgroupName { name: OTHER.to_owned(), ..CgroupName::default() };
+            self.names.entry(OTHER.to_owned()).or_insert_with(other);
+            return OTHER.to_owned();
+        };
+        // The kubelet names a pod at about the time that it makes its cgroup: perhaps after the first look.
+        if self.names.get(&label).is_none_or(|name| name.id.is_some() && name.container.is_none()) {
+            let new = self.pods.name(path);
+            let name = self.names.entry(label.clone()).or_default();
+            if name.pod.is_none() || new.pod.is_some() {
+                *name = new;
+            }
+        }
+        label
     }
 
     fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
@@ -440,6 +468,7 @@ impl Counters {
             &CGROUP_PRESSURE,
         ];
         for path in self.cgroups.review(now_ns) {
+            self.names.remove(&path);
             for family in of_groups {
                 self.drop_series(family, |labels| labels[0] == path);
             }

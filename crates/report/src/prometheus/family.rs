@@ -91,6 +91,8 @@ families! {
         "Times between two readings that were left out whole, because a figure of theirs cannot be true. swtch_unavailable_info has the last reason (window).";
     BACKWARDS = COUNTER, "swtch_backward_counters", ["of"],
         "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.";
+    CGROUP_INFO = GAUGE, "swtch_cgroup_info", ["cgroup", "kind", "name", "namespace", "pod", "container"],
+        "Always 1: what a cgroup holds, by its path. A cgroup of no known shape has its path as its name. Join it to the others on instance and cgroup.";
     CGROUP_SWITCHES = COUNTER, "swtch_cgroup_context_switches", ["cgroup", "kind"],
         "Context switches of a cgroup's own tasks.";
     CGROUP_RUN = TIME, "swtch_cgroup_run", ["cgroup"], "CPU time of a cgroup's own tasks.";

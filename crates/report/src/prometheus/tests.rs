@@ -98,10 +98,11 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     for line in text.lines() {
         assert!(line.len() < 500, "{} bytes: {line}", line.len());
     }
+    // In four series of counters, and twice in the one that names the group.
     assert_eq!(
         text.matches("é…é").count()
             / text.matches("swtch_cgroup_run_seconds_total{cgroup=\"/é").count().max(1),
-        4
+        6
     );
     let unique: std::collections::BTreeSet<&str> = text
         .lines()
@@ -256,6 +257,47 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     );
     assert!(!text.contains("cause=\"cpu\"") && !text.contains("cause=\"quota\""), "{text}");
     assert!(text.contains("swtch_unavailable_info{what=\"tasks.quota_ns\",why=\""), "{text}");
+}
+
+/// A pod is named when the kubelet names it, and keeps its name when the kubelet has removed its directory.
+#[test]
+fn a_cgroup_says_what_it_holds() {
+    const UID: &str = "3f1c9a52-7b1e-4c8e-9d55-0a4b8f6f2c11";
+    let path = format!("/kubepods/pod{UID}");
+    let header = header();
+    let tasks = vec![task(&path, 1, 1), task("/odd", 1, 1), task("/system.slice/nginx.service", 1, 1)];
+    let tables = Tables { tasks, ..Tables::default() };
+    let mut counters = Counters::new(Limits { cgroups: 3, irqs: 0 });
+    let info = |cgroup: &str, kind: &str, name: &str, pod: [&str; 2]| {
+        let [namespace, pod] = pod;
+        format!(
+            "swtch_cgroup_info{{cgroup=\"{cgroup}\",kind=\"{kind}\",name=\"{name}\",namespace=\"{namespace}\",pod=\"{pod}\",container=\"\"}} 1.0\n"
+        )
+    };
+    let root = tempfile::tempdir().unwrap();
+    let logs = root.path().join(format!("var/log/pods/shop_web_{UID}"));
+    let (uid, named) = (format!("pod {UID}"), ["shop", "web"]);
+    for (kubelet, name, pod) in
+        [(false, uid.as_str(), ["", ""]), (true, "pod shop/web", named), (false, "pod shop/web", named)]
+    {
+        if kubelet {
+            std::fs::create_dir_all(&logs).unwrap();
+        } else {
+            let _ = std::fs::remove_dir_all(&logs);
+        }
+        counters.note_pods(swtch_trace::PodNames::read(root.path()));
+        counters.add(&delta(&header, &tables), None, 0);
+        let text = counters.text(&Gauges::default());
+        assert!(text.contains(&info(&path, "pod", name, pod)), "{text}");
+        assert!(text.contains(&info("/odd", "unknown", "/odd", ["", ""])), "{text}");
+        let service = info("/system.slice/nginx.service", "service", "nginx.service", ["", ""]);
+        assert!(text.contains(&service) && !text.contains("cgroup=\"other\""), "{text}");
+    }
+    let more = Tables { tasks: vec![task("/fourth", 1, 1)], ..Tables::default() };
+    counters.add(&delta(&header, &more), None, 0);
+    let text = counters.text(&Gauges::default());
+    assert!(text.contains(&info("other", "unknown", "other", ["", ""])), "{text}");
+    assert_eq!(text.matches("swtch_cgroup_info{").count(), 4, "{text}");
 }
 
 /// A cgroup that cpuacct does not account has no time, even if it had some before. It can be chosen by its switches all the same.

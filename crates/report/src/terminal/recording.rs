@@ -121,7 +121,7 @@ fn groups(all: &[CgroupRow]) -> String {
     let mut table = TextTable::new(titles);
     for row in switched.iter().take(GROUPS) {
         table.row([
-            ending(&row.path),
+            ending(&row.shown_name()),
             grouped(row.tasks),
             time(row.run_ns),
             grouped(row.voluntary),
@@ -139,7 +139,7 @@ fn groups(all: &[CgroupRow]) -> String {
     table.under(&heading)
 }
 
-/// The end of a path that is too long: its beginning is that of many.
+/// The end of a name that is too long: its beginning is that of many.
 fn ending(path: &str) -> String {
     let length = path.chars().count();
     if length <= PATH {

@@ -30,6 +30,7 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64], merges: bool) -> R {
                 ["", "nginx: worker", "/system.slice/a.service", "\u{1f600}\n\0\""][number as usize % 4]
             ),
             "word" => json!(["runnable", "sleeping", "uninterruptible", "other"][number as usize % 4]),
+            "cgroup" => json!(["unknown", "pod"][number as usize % 2]),
             "kind" => json!(["hard", "soft"][number as usize % 2]),
             other => panic!("no value for {other}"),
         };

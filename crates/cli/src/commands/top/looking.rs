@@ -1,11 +1,12 @@
 //! Looking again and again.
 
 use super::signals::Signals;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_record::watch::Watch;
 use swtch_report::terminal::top::Window;
-use swtch_trace::Snapshot;
+use swtch_trace::{PodNames, Snapshot};
 
 /// How waiting for the next window ended.
 pub(super) enum Waited {
@@ -52,7 +53,8 @@ impl Looking {
     pub(super) fn window(&mut self) -> Window {
         let now = self.watch.snapshot();
         self.looked = Instant::now();
-        let window = Window::between(&self.before, &now, self.model.as_ref());
+        let mut window = Window::between(&self.before, &now, self.model.as_ref());
+        window.name_cgroups(&PodNames::read(Path::new("/")));
         self.before = now;
         window
     }

@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::fields;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Throttled, Totals};
 use swtch_trace::tables::{CgroupRow, Merge, TaskRow};
+use swtch_trace::{CgroupName, PodNames, fields};
 
 /// Groups with rows of their own, those with most switches; the rest shares one.
 const MOST: usize = 1000;
@@ -52,7 +52,15 @@ impl CgroupSums {
             }
         }
         rows.sort_by_key(|row| Reverse(row.voluntary + row.involuntary));
-        bounded(rows)
+        let mut rows = bounded(rows);
+        // Read at the end: a pod that began during the recording has its directory by now.
+        let pods = PodNames::read(Path::new("/"));
+        for row in &mut rows {
+            let CgroupName { kind, name, namespace, pod, container, id: _ } = pods.name(&row.path);
+            (row.kind, row.name) = (Some(kind), Some(name));
+            (row.namespace, row.pod, row.container) = (namespace, pod, container);
+        }
+        rows
     }
 
     /// What the quota of a group did during the recording; up to when it was last seen, if it is gone.
@@ -87,6 +95,10 @@ impl Collector for CgroupSums {
             }
             return;
         }
+        header.set_source(
+            "cgroups.name",
+            "the paths of the cgroups, and the kubelet's /var/log/pods and /var/log/containers",
+        );
         header.set_source("cgroups", "sums of the tasks by their last cgroup");
         header.set_source("cgroups.throttled_ns", "cpu.stat of each cgroup that has a quota");
     }

@@ -27,11 +27,12 @@ fn table(cgroups: &[CgroupRow], title: &str) -> Table {
     let sums = rest.first().map(|first| {
         let mut sums = (*first).clone();
         rest[1..].iter().for_each(|row| sums.merge(row));
+        sums.path.clear();
         // A group without a quota was never throttled.
         sums.throttled_ns = rest.iter().filter_map(|row| row.throttled_ns).reduce(|sum, ns| sum + ns);
         TableRow::new(format!("{} more cgroups", text::count(rest.len() as u64)), cells(&sums))
     });
-    let rows = rows.into_iter().map(|row| TableRow::new(&row.path, cells(row)));
+    let rows = rows.into_iter().map(|row| TableRow::new(row.shown_name(), cells(row)));
     Table::new(title, "Cgroup", rows).sortable().sums(sums)
 }
 
@@ -43,5 +44,6 @@ fn cells(row: &CgroupRow) -> Vec<Cell> {
         Cell::count("Voluntary", row.voluntary),
         Cell::count("Involuntary", row.involuntary),
         Cell::time("Throttled", row.throttled_ns),
+        Cell::text("Path", if row.path.starts_with('/') { &row.path } else { "" }),
     ]
 }

@@ -76,7 +76,7 @@ macro_rules! columns {
 
 columns! {
     Pid: "pid" "PID" 7 3 "number of the task or the process" Content::Row(|row| row.tid.or(row.pid).map(f64::from), identifier);
-    Name: "name" "NAME" 15 0 "its name; of a cgroup its path" Content::Text(None, name);
+    Name: "name" "NAME" 15 0 "its name" Content::Text(None, name);
     Tasks: "tasks" "TASKS" 5 4 "tasks in it" Content::Row(|row| Some(row.tasks as f64), whole);
     Cost: "cost" "COST%" 6 1 "time in its switches, % of one CPU"
         Content::Worded(|row| Some(row.rates.cost_share?.middle()), |row| percent_range(row.rates.cost_share));
@@ -97,7 +97,7 @@ columns! {
     PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "the task that preempts it most, how often a second"
         Content::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
     Cgroup: "cgroup" "CGROUP" 20 11 "its cgroup"
-        Content::Text(None, |row| row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable));
+        Content::Text(None, |row| row.cgroup_name.as_deref().or(row.cgroup.as_deref()).map_or_else(|| "?".to_owned(), printable));
     CpuNumber: "cpu-number" "CPU" 5 0 "number of the CPU" Content::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
     FromIdle: "from-idle" "IDLE/s" 8 3 "switches from idle a second" Content::Cpu(|cpu| cpu.idle_switches_per_s, rate);
     User: "user" "USER%" 6 2 "in programs" Content::Cpu(|cpu| cpu.shares.user, percent);
@@ -111,7 +111,7 @@ columns! {
     --
     TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
     PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
-    CGROUPS = Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations Name PreemptedBy;
+    CGROUPS = Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Name;
     CPUS = CpuNumber Switches FromIdle User System Irq SoftIrq Steal IoWait Idle Lost;
 }
 
@@ -125,7 +125,7 @@ fn identifier(value: Option<f64>) -> String {
 }
 
 fn name(row: &TopRow) -> String {
-    format!("{}{}", printable(&row.name), if row.ended { " (ended)" } else { "" })
+    format!("{}{}", printable(row.title()), if row.ended { " (ended)" } else { "" })
 }
 
 fn cost_each(row: &TopRow) -> String {

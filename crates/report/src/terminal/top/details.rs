@@ -15,6 +15,9 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
     };
     let rates = &row.rates;
     put("cgroup", row.cgroup.as_deref().map_or_else(|| "not known".to_owned(), printable));
+    if let Some(name) = row.cgroup_name.as_ref().filter(|name| row.cgroup.as_ref() != Some(name)) {
+        put("which is", printable(name));
+    }
     put(
         "switches",
         format!(
@@ -57,7 +60,7 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
 }
 
 fn title(row: &TopRow) -> String {
-    let name = printable(&row.name);
+    let name = printable(row.title());
     let name = if row.ended { format!("{name} (gone; as last seen)") } else { name };
     match (row.tid, row.pid) {
         (Some(tid), Some(pid)) if tid != pid => format!("{name}, task {tid} of process {pid}"),

@@ -84,6 +84,8 @@ pub struct TopRow {
     pub name: String,
     /// Path of its cgroup.
     pub cgroup: Option<String>,
+    /// Name of its cgroup: the container, pod, unit, session or job. The path where that is of no known shape.
+    pub cgroup_name: Option<String>,
     /// It is a thread of the kernel, or has nothing else.
     pub kernel_thread: bool,
     /// It was seen to end.
@@ -106,6 +108,12 @@ impl TopRow {
             (None, Some(pid)) => RowKey::Process(pid),
             (None, None) => RowKey::Cgroup(self.name.clone()),
         }
+    }
+
+    /// The name in its line: of a cgroup that of what it holds.
+    pub(super) fn title(&self) -> &str {
+        let of_cgroup = self.cgroup_name.as_ref().filter(|_| self.tid.is_none() && self.pid.is_none());
+        of_cgroup.unwrap_or(&self.name)
     }
 
     /// Whether it did anything.

@@ -273,7 +273,10 @@ fn matches(row: &TopRow, wish: &str) -> bool {
     let begins = |number: Option<u32>| number.is_some_and(|number| number.to_string().starts_with(wish));
     wish.is_empty()
         || row.name.to_lowercase().contains(wish)
-        || row.cgroup.as_ref().is_some_and(|path| path.to_lowercase().contains(wish))
+        || [&row.cgroup, &row.cgroup_name]
+            .into_iter()
+            .flatten()
+            .any(|text| text.to_lowercase().contains(wish))
         || begins(row.tid)
         || begins(row.pid)
 }

@@ -7,7 +7,7 @@ use swtch_cost::{CostModel, Range};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CpuRow, Merge, TaskRow};
-use swtch_trace::{Delta, Snapshot, SourceKind, fields};
+use swtch_trace::{Delta, PodNames, Snapshot, SourceKind, fields};
 
 /// The number of tasks that are kept of those that preempted a task, and of those that woke it.
 const MOST_PAIRS: usize = 10;
@@ -147,6 +147,13 @@ impl Window {
         }
     }
 
+    /// Names the cgroups of all tasks.
+    pub fn name_cgroups(&mut self, pods: &PodNames) {
+        for row in &mut self.tasks {
+            row.cgroup_name = row.cgroup.as_deref().map(|path| pods.name(path).name);
+        }
+    }
+
     /// Context switches of tasks a second, as [`swtch_trace::figures::switches_per_second`] defines them: without those from idle. Absent if the
     /// source does not count them.
     pub fn switches_per_s(&self) -> Option<f64> {
@@ -195,6 +202,7 @@ impl Maker<'_> {
                 pid: Some(row.pid),
                 name: row.comm.clone(),
                 cgroup: row.cgroup.clone(),
+                cgroup_name: None,
                 kernel_thread: row.kernel_thread,
                 ended: !is_last,
                 tasks: 1,

@@ -159,6 +159,33 @@ fn a_filter_that_nothing_has_is_named() {
     assert!(found[19].starts_with("Filter: zzz_"), "{found:#?}");
 }
 
+/// A line shows the name; details have the path too, and the filter looks at both.
+#[test]
+fn a_control_group_has_its_name_and_its_path() {
+    let mut window = machine();
+    for row in window.tasks.iter_mut().filter(|row| row.pid == Some(200)) {
+        row.cgroup = Some(format!("/docker/{}", "0123456789abcdef".repeat(4)));
+    }
+    window.name_cgroups(&swtch_trace::PodNames::default());
+    for filter in ["/docker/01", "docker 01"] {
+        let mut state = State::new(Settings { filter: filter.to_owned(), ..Settings::default() });
+        state.take(window.clone());
+        assert!(
+            text(&state, "box", "12:00:00 UTC").lines().any(|line| line.ends_with(" docker 0123456789ab"))
+        );
+        state.press(Key::Char('g'));
+        let found = screen(&mut state, 150, 30).join("\n");
+        assert!(
+            found.contains(" docker 0123456789ab\n") && !found.contains("/docker/0123456789abcdef"),
+            "{found}"
+        );
+        state.press(Key::Enter);
+        let found = screen(&mut state, 150, 30).join("\n");
+        assert!(found.contains("cgroup        /docker/0123456789abcdef"), "{found}");
+        assert!(found.contains("which is      docker 0123456789ab"), "{found}");
+    }
+}
+
 #[test]
 fn text_has_all_columns_and_only_what_was_active() {
     let mut state = State::new(Settings { filter: "/app".to_owned(), ..Settings::default() });
