@@ -173,22 +173,20 @@ impl PodNames {
         // crun and LXC keep what is in a container in a cgroup of their own below the container's.
         let own = rest.strip_prefix(&["container"]).or_else(|| rest.strip_prefix(&["ns"]));
         let inner = || self.below(rest).or_else(|| self.below(own?));
-        match if is_container { inner() } else { None } {
-            Some(inner) => CgroupName {
+        if is_container && let Some(inner) = inner() {
+            return CgroupName {
                 kind: inner.kind,
                 name: format!("{} in {}", inner.name, name.name),
                 namespace: inner.namespace.or(name.namespace),
                 pod: inner.pod.or(name.pod),
                 container: inner.container.or(name.container),
                 id: inner.id.or(name.id),
-            },
-            None => {
-                for part in rest {
-                    name.name += &format!("/{part}");
-                }
-                name
-            }
+            };
         }
+        for part in rest {
+            name.name += &format!("/{part}");
+        }
+        name
     }
 }
 
