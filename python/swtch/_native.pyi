@@ -49,19 +49,19 @@ LONG_MS: Final[float]
 """Shorter work of a function, in ms, is mostly the way to it and back."""
 
 class UsageError(ValueError):
-    """A wish that cannot be met; says which and what can."""
+    """A request that cannot be met; the message says which, and what can be asked for."""
 
 class MeasureError(RuntimeError):
-    """There is no measurement: nothing could be measured on this machine."""
+    """Nothing could be measured on this machine."""
 
 class ProfileError(ValueError):
     """A file or text that is not a Profile of this version."""
 
 class SimulationError(RuntimeError):
-    """A simulation that came to no end: a deadlock, a run without end, a policy that gave up."""
+    """A simulation that did not end: a deadlock, an endless run, or a policy that failed."""
 
 class RecordError(RuntimeError):
-    """There is no recording: nothing could be recorded, or a figure of it cannot be true."""
+    """Nothing could be recorded, or a figure of the recording cannot be true."""
 
 class TraceError(ValueError):
     """A directory that is not a Trace of this version, or a table that a Trace lacks."""

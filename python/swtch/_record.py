@@ -16,7 +16,7 @@ from ._errors import Interrupted, RecordError
 from ._trace import Trace
 
 Progress = Callable[[float, Optional[int], int, int], object]
-"""Told how a recording goes, some ten times a second: seconds since its beginning, switches so far (`None` where the source does not count them
+"""Called some ten times a second while a recording runs: with the seconds since its beginning, switches so far (`None` where the source does not count them
 while it records), tasks, and events lost. False ends the recording; so does what it raises, which reaches the caller."""
 Source = Literal["bpf", "perf", "procfs"]
 Mode = Literal["events", "counts"]

@@ -105,7 +105,7 @@ def test_a_sweep_that_cannot_be_is_refused(tmp_path: Path):
     other = tmp_path / "b.parquet"
     other.write_text("no table")
     file.write_text(GRID)
-    with pytest.raises(swtch.UsageError, match="no table of a sweep"):
+    with pytest.raises(swtch.UsageError, match="not a table of a sweep"):
         swtch.sweep(file, other)
     assert other.read_text() == "no table"
     for wrong in ({"part": (3, 2)}, {"jobs": 0}):

@@ -511,7 +511,7 @@ fn in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there() {
     }
     let (printed, found) = parts(&with_summary(home.path(), &output));
     assert_eq!(found["source"], "perf", "{found}");
-    assert!(why(&found).contains("numbers its tasks by itself"), "{}", why(&found));
+    assert!(why(&found).contains("a PID namespace"), "{}", why(&found));
     let tasks = found["tasks"].as_array().unwrap();
     let most = tasks.iter().map(|task| number(&task["tid"])).max().unwrap();
     assert!(most < 200, "{most} is not a number of a new namespace");

@@ -32,7 +32,7 @@ fn has_sched_ext(test: &str) -> bool {
 fn mistakes_are_one_line_with_what_to_do() {
     let home = home();
     let cases: [(&[&str], i32, &str); 8] = [
-        (&["absent"], 1, "no scheduler scx_absent: it is neither beside swtch nor on PATH; there are: "),
+        (&["absent"], 1, "no scheduler scx_absent: it is neither next to swtch nor on PATH; there are: "),
         (&["theirs", "--only-pid", "1"], 2, "scx_theirs has options of its own"),
         (&["theirs", "--for", "soon"], 2, "not a time"),
         (&["compare"], 2, "no command given"),

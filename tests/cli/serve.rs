@@ -436,7 +436,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
     assert!(by.starts_with("label_values(swtch_cgroup_context_switches_total{"), "{by}");
     assert_eq!(board["templating"]["list"][2]["query"]["query"], by);
     for place in crate::scraping::values(&board, "datasource") {
-        assert_eq!(place["uid"], "${datasource}", "a data source of somebody's own: {place}");
+        assert_eq!(place["uid"], "${datasource}", "another data source: {place}");
     }
     let ids: Vec<u64> =
         board["panels"].as_array().unwrap().iter().map(|panel| panel["id"].as_u64().unwrap()).collect();

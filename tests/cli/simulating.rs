@@ -287,7 +287,7 @@ fn a_sweep_is_the_same_whatever_the_threads_and_its_parts_make_it() {
     let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "a.parquet"]);
     assert!(status == 2 && line.contains("another sweep"), "{line}");
     let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "sweep.toml"]);
-    assert!(status == 2 && line.contains("no table of a sweep"), "{line}");
+    assert!(status == 2 && line.contains("not a table of a sweep"), "{line}");
 }
 
 #[test]

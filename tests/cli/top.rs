@@ -182,7 +182,7 @@ fn wrong_wishes_are_one_line() {
     let home = home();
     for (arguments, status, words) in [
         (&["--sort", "price"][..], 2, "no column 'price'"),
-        (&["--interval", "1ms"], 2, "50ms to 1h"),
+        (&["--interval", "1ms"], 2, "between 50ms and 1h"),
         (&["--once", "-n", "2"], 2, "cannot be used with"),
         (&["-n", "0"], 2, "0 is not in"),
         (&["-p", "4194303", "--once"], 1, "no process 4194303"),

@@ -84,7 +84,7 @@ fn a_trace_is_recorded_in_the_guest_and_a_missing_file_is_named() {
         ["swtch", "record", "-o", "run.swtch", "--no-profile", "--json=run.json", "--", "sleep", "0.2"];
     let output = run(vm(home.path(), &arguments).args(command));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("cannot bring absent back"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot copy absent back"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "", "the command's own, and sleep prints nothing");
     let summary = std::fs::read(home.path().join("run.json")).unwrap();
     let summary: Value = serde_json::from_slice(&summary).unwrap();
@@ -168,7 +168,7 @@ fn a_guest_that_hangs_is_told_as_that() {
     kill_process(qemu, Signal::STOP).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("no sign of life for 12s"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("printed nothing for 12s"), "{}", stderr(&output));
     assert!(is_gone(qemu), "QEMU is ended even when it is stopped");
 }
 
@@ -299,7 +299,7 @@ fn what_cannot_work_is_said_at_once() {
     fs::write(home.path().join("vmlinux"), "\x7fELF").unwrap();
     let cases: [(&[&str], i32, &str); 9] = [
         (&["--", "no-such-program"], 127, "'no-such-program' is neither a program on PATH"),
-        (&["--copy", "absent", "--", "true"], 1, "cannot take"),
+        (&["--copy", "absent", "--", "true"], 1, "into the guest: "),
         (&["--sched", "absent", "--", "true"], 1, "no scheduler scx_absent"),
         (&["--kernel", "absent", "--", "true"], 1, "cannot boot absent"),
         (&["--kernel", "vmlinux", "--", "true"], 1, "no x86 kernel image"),

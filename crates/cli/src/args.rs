@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Convert a Trace for other programs: Perfetto, Parquet, CSV, Prometheus
     Export(export::ExportArgs),
-    /// Make a Trace from a recording of perf or ftrace
+    /// Convert a recording of perf or ftrace to a Trace
     Import(import::ImportArgs),
     /// Predict what another scheduler or machine would do
     Simulate(Box<simulate::SimulateArgs>),
@@ -72,9 +72,9 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them
     Man(ManArgs),
-    /// What a term means
+    /// Explain a term, or list all terms
     Explain(ExplainArgs),
-    /// The documentation in a browser
+    /// Open the documentation in a browser
     Book(BookArgs),
     #[command(external_subcommand)]
     External(Vec<OsString>),

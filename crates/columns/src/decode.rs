@@ -120,7 +120,7 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Re
     let why = match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "its contents make no sense".to_owned(),
+        Err(_) => "its contents cannot be decoded".to_owned(),
     };
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     Err(TableError::Damaged { path: path.to_owned(), why })

@@ -40,7 +40,7 @@ const LEAST_WAIT_OF_DURATION: f64 = 0.05;
 
 /// Of all that saves hand-overs.
 const HAND_OVER_SAVING: &str =
-    "What the change saves cannot be bounded: the program's own code around each hand-over goes with it";
+    "The saving cannot be bounded: the program's own code around each hand-over goes with it";
 
 /// What stands out, with the most switches concerned first.
 pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
@@ -147,7 +147,7 @@ impl Case<'_> {
                        cpu.weight)"
                 .to_owned(),
             cost: None,
-            saving: "It shortens waits; what CPU time it saves cannot be bounded".to_owned(),
+            saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
         })
     }
 
@@ -183,7 +183,9 @@ impl Case<'_> {
                 self.cpus()
             ),
             cost: self.cost(involuntary),
-            saving: "What fewer threads save cannot be bounded: threads that spin while they wait look like threads that work".to_owned(),
+            saving:
+                "The saving cannot be bounded: threads that spin while they wait look like threads that work"
+                    .to_owned(),
         })
     }
 
@@ -287,7 +289,7 @@ impl Case<'_> {
                 "a larger quota (cpu.max, or cpu.cfs_quota_us), or as many threads as the quota has CPUs"
                     .to_owned(),
             cost: None,
-            saving: "It shortens waits; what CPU time it saves cannot be bounded".to_owned(),
+            saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
         })
     }
 }

@@ -116,7 +116,7 @@ impl OptionsError {
     pub(crate) fn stride_too_large(stride: u64, size: u64) -> Self {
         let (stride, size) = (Bytes::new(stride), Bytes::new(size));
         Self(format!(
-            "stride {stride} is larger than an array of {size}, so nothing would be stepped over; give a smaller --strides \
+            "stride {stride} is larger than an array of {size}, so it would have no effect; give a smaller --strides \
              or larger --sizes"
         ))
     }

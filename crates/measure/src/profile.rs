@@ -23,7 +23,7 @@ pub(crate) fn fill(profile: &mut Profile, gathered: &Gathered, counted: bool) {
     for (part, collected) in &gathered.conditions {
         let kept = collected.keep(spin_ns, counted);
         if kept.made_no_switches() {
-            let why = "the tasks made next to no switches, so there is nothing to divide by".to_owned();
+            let why = "the tasks made almost no switches, so a cost for each cannot be computed".to_owned();
             profile.unavailable.push(Unavailable::new(collected.condition.to_string(), why));
             continue;
         }

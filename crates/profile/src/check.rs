@@ -82,7 +82,7 @@ pub fn check_with_samples(profile: &Profile, samples: &[Sample]) -> Result<(), R
     checks.equal("noise.batches", batches, samples.len() as u64, "the number of samples");
     for (index, row) in samples.iter().enumerate() {
         let name = |column: &str| format!("samples[{index}].{column}");
-        checks.require(row.rounds > 0, &name("rounds"), || "a batch of no round".to_owned());
+        checks.require(row.rounds > 0, &name("rounds"), || "a batch without a round".to_owned());
         positive(&mut checks, &name("round_ns"), row.round_ns);
         positive(&mut checks, &name("spin_ns"), row.spin_ns);
         for (column, value) in [
@@ -165,9 +165,10 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     let medians = found.launch_medians.len() as u64;
     checks.equal(&figure, launches, medians, "the number of launch_medians");
     checks.at_most(&figure, launches, u64::from(found.batches), "the number of batches");
-    checks.require(found.batches > 0, &format!("{name} batches"), || "an estimate of no batch".to_owned());
+    checks
+        .require(found.batches > 0, &format!("{name} batches"), || "an estimate without a batch".to_owned());
     checks.require(found.batch_length > 0, &format!("{name} batch_length"), || {
-        "batches of no round".to_owned()
+        "batches without a round".to_owned()
     });
     let p = found.normality_p.filter(|p| !p.is_nan());
     share(checks, &format!("{name} normality_p"), p);

@@ -13,11 +13,11 @@ macro_rules! exceptions {
 }
 
 exceptions! {
-    UsageError(PyValueError) = "A wish that cannot be met; says which and what can.";
-    MeasureError(PyRuntimeError) = "There is no measurement: nothing could be measured on this machine.";
+    UsageError(PyValueError) = "A request that cannot be met; the message says which, and what can be asked for.";
+    MeasureError(PyRuntimeError) = "Nothing could be measured on this machine.";
     ProfileError(PyValueError) = "A file or text that is not a Profile of this version.";
-    SimulationError(PyRuntimeError) = "A simulation that came to no end: a deadlock, a run without end, a policy that gave up.";
-    RecordError(PyRuntimeError) = "There is no recording: nothing could be recorded, or a figure of it cannot be true.";
+    SimulationError(PyRuntimeError) = "A simulation that did not end: a deadlock, an endless run, or a policy that failed.";
+    RecordError(PyRuntimeError) = "Nothing could be recorded, or a figure of the recording cannot be true.";
     TraceError(PyValueError) = "A directory that is not a Trace of this version, or a table that a Trace lacks.";
 }
 
@@ -60,5 +60,5 @@ pub(crate) fn record_error(error: swtch_record::RecordError) -> PyErr {
 
 /// For what cannot fail unless swtch is wrong, such as writing its own types as JSON.
 pub(crate) fn mistake(error: impl std::fmt::Display) -> PyErr {
-    PyRuntimeError::new_err(format!("{error}; this is a mistake in swtch"))
+    PyRuntimeError::new_err(format!("{error}; please report this defect of swtch"))
 }

@@ -48,8 +48,8 @@ pub enum RecordError {
     Trace(#[from] TraceError),
     /// A figure of the recording cannot be true.
     #[error(
-        "this recording has a figure that cannot be true, a defect of swtch: {source}; nothing of it is shown, and the Trace is kept in {} \
-         to report the defect with",
+        "this recording has a figure that cannot be true: {source}; none of it is shown; please report this defect of swtch with the \
+         Trace, which is kept in {}",
         folder.display()
     )]
     Impossible {

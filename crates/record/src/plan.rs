@@ -79,7 +79,9 @@ pub fn plan(options: &Options, facts: &Facts) -> Plan {
 fn bpf_reason<'a>(options: &Options, facts: &'a Facts) -> Result<&'static str, &'a str> {
     let has = facts.bpf.as_ref().map_err(String::as_str)?;
     if facts.own_task_numbers && options.target != Target::Machine {
-        return Err("this container numbers its tasks by itself, so BPF cannot tell which are meant");
+        return Err(
+            "this container has its own process ids (a PID namespace), so BPF cannot tell which tasks they name",
+        );
     }
     Ok(if options.cost == Cost::Profile {
         "BPF is permitted; as asked, costs come from the Profile"
@@ -111,7 +113,9 @@ fn outside_the_kernel(options: &Options) -> &'static str {
 fn perf_of(target: &Target, own_task_numbers: bool) -> Result<(), String> {
     let opened = match target {
         Target::Machine if own_task_numbers => {
-            return Err("perf events of the whole machine name no task outside of this container".to_owned());
+            return Err(
+                "perf events of the whole machine do not name tasks outside of this container".to_owned()
+            );
         }
         Target::Machine => perf::may_watch_machine(),
         Target::Processes(pids) => perf::may_watch_tasks(pids),

@@ -131,14 +131,14 @@ impl Estimates {
             let why = self.refused.clone().unwrap_or_else(|| {
                 let least_ms = LOOK_NS * COST_SHARE / 1_000_000;
                 format!(
-                    "no process ran long enough, {least_ms} ms or more, to be looked at without disturbing it"
+                    "no process ran for {least_ms} ms or more, so none could be sampled without disturbing it"
                 )
             });
             header.miss(fields::TASKS_WORKING_SET_BYTES, why);
             return;
         }
         let processes = self.processes.values().filter(|process| process.curve.taken() > 0).count();
-        let huge = if self.huge { "; huge pages count whole, which says too much" } else { "" };
+        let huge = if self.huge { "; huge pages count whole, so the figure is too high" } else { "" };
         let source = format!(
             "pages touched in {samples} windows of {processes} processes (/proc/PID/clear_refs, smaps_rollup), at most; it disturbed them for some {:.1} ms{huge}",
             self.disturbed_ns as f64 / 1e6
@@ -297,10 +297,10 @@ fn why(error: &io::Error) -> Option<String> {
             Some("this kernel has no /proc/PID/clear_refs; it needs CONFIG_PROC_PAGE_MONITOR".to_owned())
         }
         io::ErrorKind::PermissionDenied => {
-            Some("the process's memory may not be looked at; run as its user, or as root".to_owned())
+            Some("reading the process's memory is not permitted; run as its user, or as root".to_owned())
         }
         _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => None,
-        _ => Some(format!("its memory could not be looked at: {error}")),
+        _ => Some(format!("its memory could not be read: {error}")),
     }
 }
 

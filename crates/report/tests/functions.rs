@@ -250,8 +250,8 @@ fn switches_of_the_projects_handler_are_named_beside_a_function_of_ones_own() {
     let mut own = tiers();
     own.function.kind = "own".to_owned();
     let text = visible(&page(&[of_tiers("own", own)]));
-    assert!(text.contains("In swtch’s own handler, beside the function: A switch with its read and write"));
-    assert!(text.contains("made by swtch’s own handler beside the function"));
+    assert!(text.contains("In swtch’s own handler, next to the function: A switch with its read and write"));
+    assert!(text.contains("made by swtch’s own handler next to the function"));
     assert!(text.contains("Switch of swtch’s handler, median"));
     assert!(!visible(&page(&[of_tiers("gcf", tiers())])).contains("own handler"));
 }
@@ -267,6 +267,6 @@ fn a_study_whose_tiers_did_different_work_is_read_and_compares_nothing() {
     assert!(old.rows.iter().all(|row| row.slowdown.is_none() && row.extra_usd.is_none()));
     assert!(old.rows.iter().all(|row| row.latency_ns.is_some()));
     let text = visible(&page(&[of_tiers("old", *old)]));
-    assert!(text.contains("its tiers did different amounts of work: nothing here compares them"));
+    assert!(text.contains("its tiers did different amounts of work, so this page does not compare them"));
     assert!(!text.contains("figure-slowdown") && !text.contains("costs least"));
 }

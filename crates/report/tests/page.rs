@@ -34,7 +34,7 @@ fn what_disturbed_or_emulated_the_measurement_stands_before_the_figures() {
     let text = visible(&html);
     let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
     let note = place(
-        "guest: The Profile was measured on an emulated machine, so that its times are costs of no hardware.",
+        "guest: The Profile was measured on an emulated machine, so its times are not those of hardware.",
     );
     assert!(note < place("A switch between two threads"), "{text}");
     place(

@@ -62,7 +62,7 @@ fn the_bill_comes_first_with_its_range_and_causes() {
 fn without_prices_the_cost_is_unknown_and_no_zero() {
     let html = render_traces(&[NamedTrace::new("run", trace("procfs"), None, None)]).unwrap();
     let text = visible(&html);
-    assert!(text.contains("What the context switches cost is not known"));
+    assert!(text.contains("The cost of the context switches is not known"));
     assert!(text.contains("nothing: no Profile was at hand"));
     assert!(!text.contains("took 0"));
 }
@@ -136,7 +136,7 @@ fn tasks_beyond_the_table_are_summed() {
     many.tables.tasks = (1..=1000).map(task).collect();
     let html = page(many);
     let text = visible(&html);
-    assert!(text.contains("Tasks: the 200 dearest of 1,000"));
+    assert!(text.contains("Tasks: the 200 costliest of 1,000"));
     let foot = &html[html.find("<tfoot>").unwrap()..html.find("</tfoot>").unwrap()];
     assert!(foot.contains("800 more tasks") && foot.contains(">5,600<"), "{foot}");
     assert!(html.contains(">worker1000<") && !html.contains(">worker1<"));

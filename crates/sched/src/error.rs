@@ -7,7 +7,7 @@ use std::io;
 #[non_exhaustive]
 pub enum SchedError {
     /// There is no such scheduler here.
-    #[error("no scheduler scx_{name}: it is neither beside swtch nor on PATH; {}", have(found))]
+    #[error("no scheduler scx_{name}: it is neither next to swtch nor on PATH; {}", have(found))]
     NotFound {
         /// As it was given.
         name: String,
@@ -98,8 +98,8 @@ impl SchedError {
 }
 
 /// What to do where there is no scheduler. They are programs of their own, which a wheel does not bring.
-pub const NO_SCHEDULERS: &str = "schedulers are programs of their own and come neither with the Python package nor with swtch alone; \
-                                 add the directory of scx_NAME to PATH (make build in swtch's source tree makes swtch's own)";
+pub const NO_SCHEDULERS: &str = "schedulers are separate programs; add the directory of scx_NAME to PATH (make build in swtch's \
+                                 source tree builds swtch's own)";
 
 fn have(found: &[String]) -> String {
     if found.is_empty() {

@@ -147,7 +147,7 @@ mod tests {
         let none = SearchPath::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
         // A user who installed a wheel has no source tree to build in, so the message names PATH first.
         let text = none.to_string();
-        assert!(text.contains("neither with the Python package"), "{text}");
+        assert!(text.contains("schedulers are separate programs"), "{text}");
         assert!(text.contains("to PATH (make build in swtch's source tree"), "{text}");
     }
 }

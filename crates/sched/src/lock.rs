@@ -17,7 +17,7 @@ pub fn status(root: &Path) -> Status {
     if status.is_loaded() && status.holder.is_none() {
         status.miss(
             "holder",
-            "it was not started by 'swtch sched', and the kernel does not say by whom or when",
+            "it was not started by 'swtch sched', and the kernel does not report which program loaded it, or when",
         );
     }
     status

@@ -22,7 +22,7 @@ pub enum SimError {
     },
     /// The workload did not end in time.
     #[error(
-        "the workload has not ended after {:.3} s of simulated time, {tasks} tasks are left: allow more with --limit, or end it with a duration",
+        "the workload has not ended after {:.3} s of simulated time (tasks left: {tasks}); allow more with --limit, or end it with a duration",
         *limit_ns as f64 / 1e9
     )]
     Endless {
@@ -33,7 +33,7 @@ pub enum SimError {
     },
     /// A program goes round without anything that takes time.
     #[error(
-        "no time passes at {:.6} s of simulated time: {task} goes round without computing, sleeping or waiting; give its loop some work",
+        "no time passes at {:.6} s of simulated time: {task} loops without computing, sleeping or waiting; give its loop some work",
         *at_ns as f64 / 1e9
     )]
     NoTimePasses {

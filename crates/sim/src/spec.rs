@@ -169,7 +169,7 @@ pub(crate) fn place(file: &str, text: &str, offset: usize) -> String {
 struct File {
     name: String,
     text: String,
-    /// Whether its lines are somebody's; if not, the name is the place.
+    /// Whether a user wrote its lines; if not, the name is the place.
     lines: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What could not be had, and why: the same row in every document.
+//! What is missing, and why: the same row in every document.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -46,8 +46,8 @@ pub enum TraceError {
     },
     /// Figures of the Trace cannot be true.
     #[error(
-        "{} has a figure that cannot be true: {source}; nothing of it is used and it stays as it is: report this defect of swtch with it, \
-         or record again",
+        "{} has a figure that cannot be true: {source}; none of it is used; report this defect of swtch with it, or record \
+         again",
         path.display()
     )]
     Impossible {

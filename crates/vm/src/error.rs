@@ -14,7 +14,7 @@ pub enum VmError {
     NoCommand,
     /// The command is not on this machine.
     #[error(
-        "'{command}' is neither a program on PATH nor an executable file; programs travel into the guest from here, so install it first"
+        "'{command}' is neither a program on PATH nor an executable file; the guest gets its programs from this machine, so install it here first"
     )]
     CommandNotFound {
         /// As it was given.
@@ -29,7 +29,7 @@ pub enum VmError {
         library: String,
     },
     /// A file cannot be taken along.
-    #[error("cannot take {path} into the guest: {source}; check the name and its permissions", path = path.display())]
+    #[error("cannot copy {path} into the guest: {source}; check the name and its permissions", path = path.display())]
     Copy {
         /// The file.
         path: PathBuf,
@@ -102,7 +102,7 @@ pub enum VmError {
     },
     /// QEMU's threads cannot be kept in step.
     #[error(
-        "this QEMU does not let its threads be kept in step (a library is preloaded into it), so two runs could differ; take a QEMU that is linked dynamically and names its threads, as distributions' do, or leave out --deterministic"
+        "this QEMU does not let its threads be kept in step (a library is preloaded into it), so two runs could differ; use a QEMU that is linked dynamically and names its threads, as distributions' do, or leave out --deterministic"
     )]
     Inexact,
     /// The guest's first process did not report.
@@ -128,7 +128,7 @@ pub enum VmError {
         last: String,
     },
     /// No sign of life.
-    #[error("the guest gave no sign of life for {silence:?}: it hangs{last}")]
+    #[error("the guest printed nothing for {silence:?}: it hangs{last}")]
     Hung {
         /// For how long.
         silence: Duration,
@@ -161,7 +161,7 @@ pub enum VmError {
         why: String,
     },
     /// A file to bring back is not there.
-    #[error("cannot bring {path} back from the guest: {why}", path = path.display())]
+    #[error("cannot copy {path} back from the guest: {why}", path = path.display())]
     Fetch {
         /// As it was asked for.
         path: PathBuf,

@@ -43,4 +43,4 @@ class ContractError(AiError, ValueError):
         """The line, counted from 1."""
         self.why = why
         """What is wrong with it."""
-        super().__init__(f"line {line_number} of what the workload said: {why}")
+        super().__init__(f"line {line_number} of the workload's output: {why}")

@@ -37,7 +37,7 @@ class Seen:
     """What the host saw of a run that ended well."""
 
     said: Sequence[Collector]
-    """What each copy told."""
+    """What each copy reported."""
     pids: Sequence[int]
     """Its process."""
     go_ns: int
@@ -219,7 +219,7 @@ def threads_of(
         pid, steps = task["pid"], 0
         while pid not in found and pid in parents and steps < len(parents):
             pid, steps = parents[pid], steps + 1
-        # Whose parents have ended is in nobody's tree, and of the only copy if there is but one.
+        # A task whose parents have ended is in no copy's tree; with a single copy it belongs to that one.
         if pid not in found and len(pids) == 1 and not machine:
             pid = pids[0]
         if pid in found:

@@ -64,7 +64,7 @@ def program(name: str) -> Path:
     found = str(beside) if beside.exists() else shutil.which(f"scx_{name}")
     if found is None:
         raise AiError(
-            f"there is no program scx_{name} next to swtch or on PATH: the Python package does not have it; "
+            f"there is no program scx_{name} next to swtch or on PATH; "
             "build it with `make build` in swtch's source tree, and add its directory to PATH"
         )
     return Path(found)

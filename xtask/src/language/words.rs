@@ -26,7 +26,7 @@ pub(super) struct Word {
     pub(super) asks: bool,
 }
 
-/// Letters, digits, `_`, and hyphens and apostrophes between them.
+/// Letters, digits, `_`, and hyphens and apostrophes between them; without the ending of a possessive.
 pub(super) fn words(text: &str) -> Vec<Word> {
     let bytes = text.as_bytes();
     let is_letter = |at: usize| {
@@ -48,7 +48,10 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             last.asks = between.contains(&b'?');
         }
         let gap = if found.is_empty() { Gap::Sentence } else { gap(between) };
-        found.push(Word { text: text[begin..at].to_lowercase(), begin, end: at, gap, asks: false });
+        let word = text[begin..at].to_lowercase();
+        let owner = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s"));
+        let text = owner.map_or_else(|| word.clone(), str::to_owned);
+        found.push(Word { text, begin, end: at, gap, asks: false });
         before = at;
     }
     if let Some(last) = found.last_mut() {
@@ -79,10 +82,10 @@ mod tests {
 
     #[test]
     fn words_know_what_is_before_them() {
-        let found = words("It's a\nrun-queue, yes. Why? \u{1} So \u{1}x");
+        let found = words("Nobody's a\nrun-queue, yes. Why? \u{1} So \u{1}x");
         let shown: Vec<(&str, Gap)> = found.iter().map(|word| (word.text.as_str(), word.gap)).collect();
         let expected = [
-            ("it's", Gap::Sentence),
+            ("nobody", Gap::Sentence),
             ("a", Gap::Space),
             ("run-queue", Gap::Space),
             ("yes", Gap::Comma),

@@ -17,7 +17,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch book\n  swtch book --print")]
 pub(crate) struct BookArgs {
-    /// Say where the book is; do not open it
+    /// Print where the book is; do not open it
     #[arg(long)]
     pub(crate) print: bool,
     #[command(flatten)]

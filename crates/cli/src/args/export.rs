@@ -14,7 +14,7 @@ use swtch_trace::tables::TABLES;
     swtch export run.swtch --to parquet -o switches.parquet\n  \
     swtch export run.swtch --to csv --table tasks           to standard output\n  \
     swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n  \
-    swtch export run.swtch --to prometheus -o swtch.prom    totals, for node_exporter's textfile collector\n\n\
+    swtch export run.swtch --to prometheus -o swtch.prom    totals, for node_exporter\n\n\
     FILE is replaced only when the export is complete. Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct ExportArgs {
     /// The Trace

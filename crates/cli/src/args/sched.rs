@@ -76,9 +76,10 @@ pub(crate) struct DieWithParentArgs {
     swtch sched compare --policies stock,fifo,rr -- sleep 0.1\n  \
     swtch sched compare --vm --runs 2 --no-record --policies stock,flsched -- hackbench -p -g 1 -l 20\n  \
     swtch sched compare --vm --deterministic --policies stock,'flsched --slice 20ms' -- hackbench -p -g 1 -l 20\n\n\
-    Policies: stock (as the command is), fifo and rr (real-time, priority 1), and any scheduler of 'swtch sched list'.\n\
-    Each is run once to warm up, then --runs times in turn, and once more recorded, for waits and the bill. What the command prints is\n\
-    not shown. Exit status: 0 done, 1 failed, 2 wrong usage.")]
+    Policies: stock (as the command is), fifo and rr (real-time, priority 1), and any scheduler of\n\
+    'swtch sched list'. The command runs once under each to warm up, then --runs times in turn, and\n\
+    once more recorded, for waits and the bill. Its output is not shown.\n\
+    Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct CompareArgs {
     /// Policies; the first is the baseline. A scheduler's options follow in the same word
     #[arg(

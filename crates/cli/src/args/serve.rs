@@ -14,7 +14,7 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
-    swtch serve --listen 0.0.0.0:17982           for a Prometheus elsewhere; anyone who can connect can read it\n  \
+    swtch serve --listen 0.0.0.0:17982           for other machines; anyone who connects can read it\n  \
     swtch serve --once                           one second, to standard output\n  \
     swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n\n\
     Pages: /metrics (OpenMetrics), /healthz. docs/metrics.md says what each metric means.\n\

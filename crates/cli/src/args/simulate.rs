@@ -19,8 +19,8 @@ use swtch_sim::workloads::{PARAMETERS, ParameterRow, WORKLOADS};
     swtch simulate pipeline.toml --out traces\n  \
     swtch simulate replay run.swtch --policies eevdf,cfs\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
-    SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification FILE.toml, or -\n\
-    for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
+    SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification\n\
+    FILE.toml, or - for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
     Policies: by name, or FILE.bpf.c (a sched_ext scheduler); parameters follow a colon, as in\n\
     min-fair:min-fairness=0.9. Times: 250us, 2ms, 1.5s.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage or an invalid specification.")]

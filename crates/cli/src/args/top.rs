@@ -17,10 +17,12 @@ use swtch_trace::SourceKind;
     swtch top --counts                       lower overhead, without preemptions and wake-ups by task\n  \
     swtch top --once                         one second, as text\n  \
     swtch top --json -n 2 | jq '.cgroups[] | {name, tasks}'\n\n\
-    Columns to sort by: pid, name, cost, cost-each, switches, voluntary, involuntary, wait, p99, max, cpu,\n\
-    wakeups, migrations, preempted, cgroup; processes also tasks; CPUs user, system, irq, softirq, steal, idle.\n\
+    Columns to sort by: pid, name, cost, cost-each, switches, voluntary, involuntary, wait, p99, max,\n\
+    cpu, wakeups, migrations, preempted, cgroup. Processes also have tasks; CPUs have user, system, irq,\n\
+    softirq, steal and idle.\n\
     If standard output is not a terminal, it writes text, one interval after the other.\n\
-    Exit status: 0 quit, or all watched processes have exited; 1 failed, 2 wrong usage, 128 + N for signal N.")]
+    Exit status: 0 quit, or all watched processes have exited; 1 failed; 2 wrong usage; 128 + N for\n\
+    signal N.")]
 pub(crate) struct TopArgs {
     /// Watch the whole machine (the default)
     #[arg(short, long, group = "target")]

@@ -10,13 +10,16 @@ use swtch_vm::Spec;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch vm -- hackbench -p -g 4 -l 100\n  \
-    swtch vm --deterministic -- hackbench -p -g 2 -l 20      the same switches and times on any machine\n  \
+    swtch vm --deterministic -- hackbench -p -g 2 -l 20     the same result on any machine\n  \
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n\n\
-    The kernel is the newest of Debian's packages with sched_ext, fetched once and kept in $XDG_CACHE_HOME/swtch, or --kernel.\n\
-    Programs and files that the command names are copied with their libraries; use --copy for other files.\n\
-    Repeated, --kernel or --append compares the figures of 'swtch measure', or else the kernel's counters.\n\
-    Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
+    The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
+    kept in $XDG_CACHE_HOME/swtch.\n\
+    Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
+    With several --kernel or --append, it compares the figures of 'swtch measure', or of any other\n\
+    command the kernel's counters.\n\
+    Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1\n\
+    failed, 2 wrong usage.")]
 pub(crate) struct VmArgs {
     /// CPUs of the guest
     #[arg(long, value_name = "N", default_value_t = 4)]

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &BookArgs) -> anyhow::Result<ExitCode> {
     let Some(index) = places.iter().find(|place| place.is_file()) else {
         let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         bail!(
-            "the book is not here: neither {} exists; build it from the sources with 'make book'",
+            "cannot open the book: neither {} exists; build it with 'make book' in swtch's source tree",
             places.join(" nor ")
         );
     };
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BookArgs) -> anyhow::Result<ExitCode> {
         let opened =
             Command::new("xdg-open").arg(index).stdin(quiet()).stdout(quiet()).stderr(quiet()).status();
         if !opened.is_ok_and(|status| status.success()) {
-            output::complain_text("swtch: xdg-open did not open it; open that file in a browser");
+            output::complain_text("swtch: xdg-open failed; open that file in a browser");
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         let advice = if near.is_empty() {
             "'swtch explain' lists the terms".to_owned()
         } else {
-            format!("near it: {}; 'swtch explain' lists all terms", near.join(", "))
+            format!("similar terms: {}; 'swtch explain' lists all terms", near.join(", "))
         };
         return Err(WrongUsage(format!("'{word}' is not a term of the glossary: {advice}")).into());
     };

@@ -15,8 +15,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.as_deref().filter(|out| *out != Path::new("-"));
     args.to.check(args.table.is_some(), args.profile.is_some(), out.is_some()).map_err(WrongUsage)?;
     if out.is_none() && args.json.asked() && args.json.file().is_none() {
-        let problem =
-            "the export goes to standard output, so --json cannot; write --json=FILE, or export with -o FILE";
+        let problem = "--json cannot go to standard output, where the export goes; write --json=FILE, or export with -o FILE";
         return Err(WrongUsage(problem.to_owned()).into());
     }
     let trace = Trace::open(&args.trace)?;

@@ -60,7 +60,7 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     output::print(&table.to_string());
     if found.is_empty() {
         output::complain_text(&format!(
-            "swtch: no scx_NAME beside swtch or on PATH: {}",
+            "swtch: no scx_NAME next to swtch or on PATH: {}",
             swtch_sched::NO_SCHEDULERS
         ));
     }

@@ -191,8 +191,8 @@ impl Watch {
             && figures.iter().any(|figure| self.complained.insert((*figure).to_owned()))
         {
             output::complain_text(&format!(
-                "swtch: left out the figures of {:.1} s, for they cannot be true: {why}; swtch_rejected_windows_total counts such times; \
-                 please report this defect",
+                "swtch: rejected the figures of {:.1} s, which cannot be true: {why}; swtch_rejected_windows_total counts such \
+                 intervals; please report this defect",
                 delta.header.duration_ns as f64 / 1e9
             ));
         }

@@ -34,7 +34,9 @@ pub(crate) enum End {
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     if args.interval < SHORTEST || args.interval > LONGEST {
-        return Err(WrongUsage("the interval is to be 50ms to 1h; write 500ms, 1s or 1m".to_owned()).into());
+        return Err(
+            WrongUsage("the interval is not between 50ms and 1h; write 500ms, 1s or 1m".to_owned()).into()
+        );
     }
     let model = output::prices(args.profile.as_deref())?;
     let target = args.target();

@@ -150,7 +150,7 @@ fn watching(args: &VmArgs, which: String, quiet: bool) -> anyhow::Result<impl Ob
             }
             Event::Booted { .. } => spin("booted; starting the command"),
             Event::Busy { percent } => output::complain_text(&format!(
-                "swtch: the guest's kernel was busy for {percent} % of its CPUs' time when the command started; times and counts contain that"
+                "swtch: the guest's kernel was busy for {percent} % of its CPUs' time when the command started; times and counts include that"
             )),
             Event::Started if quiet => spin("measuring"),
             // From here on the terminal is the command's.

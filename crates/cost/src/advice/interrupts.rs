@@ -70,7 +70,7 @@ pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice>
             let cpu_ns = bill.cpu_ns.max(busy_ns as f64);
             Range::exactly((ns as f64 / cpu_ns).min(1.0))
         }),
-        saving: "What the change saves cannot be bounded: entering and leaving an interrupt, and the caches that it leaves cold, come on top"
+        saving: "The saving cannot be bounded: entering and leaving an interrupt, and the caches that it leaves cold, come on top"
             .to_owned(),
     })
 }

@@ -81,7 +81,7 @@ fn violations_of_estimates() -> Vec<Violation> {
             of("launches"),
             "10 is more than the number of batches, 9",
         ),
-        (|p| p.direct[0].switch_cost_ns.batch_length = 0, of("batch_length"), "no round"),
+        (|p| p.direct[0].switch_cost_ns.batch_length = 0, of("batch_length"), "without a round"),
         (|p| p.direct[0].switch_cost_ns.normality_p = Some(1.1), of("normality_p"), "1.1"),
         (
             |p| p.direct[0].switch_cost_ns.lag1_autocorrelation = Some(-1.1),
@@ -214,7 +214,7 @@ fn batches_are_checked_with_the_profile_that_comes_from_them() {
     assert_eq!(check_with_samples(&profile, &vec![good.clone(); 1_000]), Ok(()));
     let few = check_with_samples(&profile, std::slice::from_ref(&good)).unwrap_err().to_string();
     assert_eq!(few, "noise.batches: 1000 is not the number of samples, 1");
-    assert_eq!(with(|row| row.rounds = 0), "samples[4].rounds: a batch of no round");
+    assert_eq!(with(|row| row.rounds = 0), "samples[4].rounds: a batch without a round");
     assert!(with(|row| row.round_ns = -1.0).starts_with("samples[4].round_ns: -1"));
     assert!(with(|row| row.spin_ns = 0.0).starts_with("samples[4].spin_ns"));
     assert!(with(|row| row.baseline_ns = f64::NAN).starts_with("samples[4].baseline_ns"));

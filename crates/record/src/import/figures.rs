@@ -34,7 +34,7 @@ const NEVER_SAID: [(Field, &str); 10] = [
 ];
 
 const NO_PROCESSES: &str =
-    "the text does not say which thread belongs to which process; every thread stands by itself";
+    "the text does not say which thread belongs to which process; every thread is listed on its own";
 const SILENT_EXITS: &str = "no exit in the text says whether it was a process's last";
 const NO_WAKEUPS: &str =
     "the text has neither sched_waking nor sched_wakeup; waits and wakers are unknown too";
@@ -165,7 +165,7 @@ impl Gathered {
             (*malformed, format!("{malformed} of {lines} lines could not be understood and were left out")),
             (
                 *misplaced,
-                format!("{misplaced} events stood thousands of lines after later ones and were left out"),
+                format!("{misplaced} events came thousands of lines after later ones and were left out"),
             ),
         ];
         for (_, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {

@@ -60,7 +60,7 @@ impl Cgroups {
         let (mut throttling, mut pressure, mut unmatched) = (false, false, false);
         for group in hierarchy.walk(root) {
             if found.groups.len() == most {
-                let why = format!("there are more than {most} cgroups; the others are not looked at");
+                let why = format!("there are more than {most} cgroups; the others are left out");
                 found.unavailable.push(Unavailable::new(fields::CGROUPS_OTHERS, why));
                 found.truncated = true;
                 break;

@@ -57,7 +57,7 @@ pub enum ReportError {
     )]
     NoFunctions,
     /// The template could not be laid out, which is a mistake in swtch.
-    #[error("the page could not be laid out; this is a mistake in swtch's template")]
+    #[error("the page could not be laid out; please report this defect of swtch's template")]
     Template(#[from] minijinja::Error),
 }
 

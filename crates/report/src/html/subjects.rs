@@ -257,7 +257,7 @@ impl<'a, D: Subject> Subjects<'a, D> {
     /// Everything that is missing and why; nothing where nothing is.
     pub(super) fn all_reasons(self) -> Option<Notice> {
         let items = reasons(self.iter(), |_| true);
-        (!items.is_empty()).then(|| Notice::new("What could not be had, and why:", items))
+        (!items.is_empty()).then(|| Notice::new("What is missing, and why:", items))
     }
 
     /// The same as a table, a row for each.

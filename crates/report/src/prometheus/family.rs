@@ -88,7 +88,7 @@ families! {
     BLOCKED = GAUGE, "swtch_blocked_threads", [], "Threads that wait for a disk.";
     LOST = COUNTER, "swtch_lost_events", ["what"], "Events that were lost, so that sums are too small by them.";
     REJECTED = COUNTER, "swtch_rejected_windows", ["figure"],
-        "Times between two readings that were left out whole, because a figure of theirs cannot be true. swtch_unavailable_info has the last reason (window).";
+        "Intervals between two readings that were rejected, because one of their figures cannot be true. swtch_unavailable_info has the last reason (window).";
     BACKWARDS = COUNTER, "swtch_backward_counters", ["of"],
         "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.";
     CGROUP_INFO = GAUGE, "swtch_cgroup_info", ["cgroup", "kind", "name", "namespace", "pod", "container"],
@@ -104,7 +104,7 @@ families! {
     CGROUP_PERIODS = COUNTER, "swtch_cgroup_periods", ["cgroup"],
         "Periods of its quota in which a cgroup ran.";
     CGROUP_THROTTLED_PERIODS = COUNTER, "swtch_cgroup_throttled_periods", ["cgroup"],
-        "Periods in which a cgroup's own quota did not last.";
+        "Periods in which a cgroup's own quota was used up.";
     CGROUP_THROTTLED = TIME, "swtch_cgroup_throttled", ["cgroup"],
         "Time that a cgroup's own quota kept it from running, summed over CPUs: however many tasks waited on a CPU, it counts once.";
     CGROUP_PRESSURE = TIME, "swtch_cgroup_cpu_pressure", ["cgroup", "kind"],
@@ -128,7 +128,7 @@ families! {
     RECORDER_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_memory", [], "Memory that swtch itself holds.";
     RECORDER_BPF_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_bpf_memory", [],
         "Memory of its programs in the kernel.";
-    RECORDER_SAMPLE = (FamilyKind::Gauge, Some("seconds")), "swtch_recorder_sample", [], "Time that the last look at everything took.";
+    RECORDER_SAMPLE = (FamilyKind::Gauge, Some("seconds")), "swtch_recorder_sample", [], "Time that the last snapshot took.";
 }
 
 /// All metrics as a table in Markdown: name, kind, labels, meaning.

@@ -24,9 +24,9 @@ pub fn comparison(old: &Profile, new: &Profile, found: &Comparison) -> String {
     text.push_str(&table.under(heading));
     let undecided: Vec<String> = found.changes.iter().filter_map(undecided).collect();
     let lists = [
-        ("Why nothing can be decided:", &undecided),
-        ("Only in the old one:", &found.only_old),
-        ("Only in the new one:", &found.only_new),
+        ("Cannot be decided:", &undecided),
+        ("Only in the old Profile:", &found.only_old),
+        ("Only in the new Profile:", &found.only_new),
         ("Different circumstances, which may explain any change:", &found.circumstances),
     ];
     for (title, lines) in lists {

@@ -82,7 +82,7 @@ fn totals(header: &Header) -> String {
     ));
     if let Some(throttled) = totals.throttled.as_ref().filter(|throttled| throttled.throttled_periods > 0) {
         lines.push(format!(
-            "throttled   {} in {} of {} periods: the control group's quota stopped it",
+            "throttled   {} in {} of {} periods: the cgroup's quota stopped it",
             time(throttled.throttled_ns),
             throttled.throttled_periods,
             throttled.periods

@@ -75,7 +75,7 @@ fn the_answer_is_the_first_paragraph_in_plain_spaces() {
 fn times_of_an_emulated_machine_have_their_warning_before_any_table() {
     let first = |text: &str| text.split("\n\n").next().unwrap().replace("\n  ", " ");
     let (vm, emulated) = (fixture("vm.json"), emulated());
-    let was = "was measured on an emulated machine, so that its times are costs of no hardware.";
+    let was = "was measured on an emulated machine, so its times are not those of hardware.";
     let text = super::profile(&emulated);
     assert!(first(&text).contains(&format!("Note: the Profile {was}")), "{text}");
     assert!(!super::profile(&vm).contains(was));

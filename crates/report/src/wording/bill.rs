@@ -14,15 +14,15 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let whose = match &summary.trace.header.scope {
         Scope::Command { .. } => "this command's CPU time",
         Scope::Processes { .. } => "these processes' CPU time",
-        Scope::Cgroup { .. } => "this control group's CPU time",
+        Scope::Cgroup { .. } => "this cgroup's CPU time",
         Scope::Machine => "all tasks' CPU time",
     };
     let (Some(share), Some(direct), Some(switch)) = (share, direct_ns, switch_ns) else {
-        return "What the context switches cost is not known: nothing measured it, and there is no Profile to price them.\n"
+        return "The cost of the context switches is not known: nothing measured it, and there is no Profile to price them.\n"
             .to_owned();
     };
     let how = match measured_in_place {
-        false => "each, as the Profile has it",
+        false => "each, by the Profile",
         true if direct.low < direct.high => {
             "each: at least as measured in the scheduler, at most with the wake-up and the slow-down after it"
         }

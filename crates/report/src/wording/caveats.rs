@@ -23,13 +23,15 @@ pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
         Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
         Caveat::Stolen { stolen_ns, share } => format!(
             "the hypervisor took {} of the CPUs' time ({}), at least as much as the switches. Time stolen within a switch may \
-             count as its cost, so that steal alone may explain this.",
+             count as its cost, so steal alone may explain this.",
             percent(share),
             format_ns(*stolen_ns)
         ),
-        Caveat::EmulatedMachine => "software executed this machine's instructions, so that times and costs are those of no hardware; \
-             counts of switches hold."
-            .to_owned(),
+        Caveat::EmulatedMachine => {
+            "this machine was emulated, so times and costs are not those of hardware; counts of switches \
+             hold."
+                .to_owned()
+        }
         Caveat::OtherPrograms { ran, of_waits, wait_ns } => {
             let ran = ran.map_or(String::new(), |ran| {
                 format!("other programs ran for {} of the CPUs' time. ", percent(&ran))
@@ -47,16 +49,16 @@ pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
                 more => format!("; {more} more"),
             };
             format!(
-                "{profile} is of another machine or another state of it ({}{more}), so that its prices may be wrong here.",
+                "{profile} is of another machine or another state of it ({}{more}), so its prices may be wrong here.",
                 shown.join("; ")
             )
         }
         Caveat::EmulatedProfile => {
-            format!("{profile} was measured on an emulated machine, so that its times are costs of no hardware.")
+            format!("{profile} was measured on an emulated machine, so its times are not those of hardware.")
         }
         Caveat::DisturbedProfile { share } => format!(
-            "other programs or the hypervisor took {} of the CPUs' time while {profile} was measured, so that its figures may be \
-             too high.",
+            "other programs or the hypervisor took {} of the CPUs' time while {profile} was measured, so its figures may be too \
+             high.",
             percent(share)
         ),
         _ => return None,

@@ -50,7 +50,7 @@ fn footer(comparison: &Comparison, has_intervals: bool) -> String {
         comparison.runs.first().filter(|_| has_intervals).and_then(|run| run.seconds.confidence)
     {
         lines.push(format!(
-            "{runs} each in turn, after one to warm up; in brackets where the median lies, with a confidence of {:.0} %",
+            "{runs} each in turn, after one to warm up; in brackets the {:.0} % confidence interval of the median",
             confidence * 100.0
         ));
     } else {
@@ -58,7 +58,8 @@ fn footer(comparison: &Comparison, has_intervals: bool) -> String {
     }
     if comparison.runs.iter().any(|run| run.bill.is_some()) {
         lines.push(
-            "waits in run queues, and what switches cost, are of one run more that was recorded".to_owned(),
+            "waits in run queues and the cost of switches are those of one more run, which was recorded"
+                .to_owned(),
         );
     }
     lines.extend(missing(comparison));
@@ -154,7 +155,7 @@ mod tests {
         assert!(lines[1].contains("900 ns  15.0 µs  2.50 ms  1.00 µs to 2.00 µs           10.0 %"), "{text}");
         assert!(lines[2].contains(" 0.50  1,234,567 [1,234,567, 1,234,567]  137.17"), "{text}");
         assert!(text.contains("Linux 7.3, 4 CPUs: hackbench -p\nmedians of 5 runs"), "{text}");
-        assert!(text.contains("confidence of 94 %"), "{text}");
+        assert!(text.contains("94 % confidence interval"), "{text}");
     }
 
     #[test]

@@ -159,9 +159,8 @@ impl Reading<'_> {
         self.costs.ipi_ns = there_ns * 7 / 27;
         self.costs.idle_exit_ns = there_ns - self.costs.ipi_ns;
         let value = format!("{} and {} ns", self.costs.ipi_ns, self.costs.idle_exit_ns);
-        let why = format!(
-            "only their sum is measured, of {placement}; for every other distance it is taken to be the same"
-        );
+        let why =
+            format!("only their sum is measured, on {placement}; assumed equal at every other distance");
         self.assume("ipi_ns and idle_exit_ns", value, why);
     }
 
@@ -230,7 +229,7 @@ impl Reading<'_> {
         };
         self.costs.fork_ns = all_ns * 2 / 3;
         self.costs.exit_ns = all_ns - self.costs.fork_ns;
-        let why = "only a task's making, end and joining together are measured";
+        let why = "only creating, ending and joining a task together are measured";
         self.assume(
             "fork_ns and exit_ns",
             format!("{} and {} ns", self.costs.fork_ns, self.costs.exit_ns),

@@ -44,7 +44,7 @@ pub(super) fn machine(host: &Host) -> Result<Machine, SimError> {
     let mut machine = Machine::new("host", types, cpus, Vec::new()).ok_or_else(no_cpu)?;
     if machine.has_smt() {
         machine.smt_speed = vec![REFERENCE_SPEED, SHARED_CORE_SPEED];
-        let why = "no machine tells how its threads share a core; a quarter more together than one alone";
+        let why = "no machine reports how its threads share a core; assumed: a quarter more together than one alone";
         assumed.push(Assumption::new("smt_speed", "1024, 640", why));
     }
     machine.assumed = assumed;
@@ -79,8 +79,7 @@ fn core_types(cpus: &[&host::Cpu], assumed: &mut Vec<Assumption>) -> (Vec<CoreTy
             frequencies
         }
         (None, None) if mixed => {
-            let why =
-                "neither capacities nor frequencies are known; half is what capacities of many hybrids say";
+            let why = "neither capacities nor frequencies are known; half, as the capacities of many hybrid CPUs say";
             assumed.push(Assumption::new("speed of efficiency cores", "512", why));
             cpus.iter().map(|cpu| if cpu.kind == CoreKind::Efficiency { 512 } else { 1024 }).collect()
         }

@@ -34,7 +34,7 @@ pub enum PlanError {
     #[error(transparent)]
     Sim(#[from] SimError),
     /// A file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}; check the path", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -24,7 +24,7 @@ pub(super) fn complete(text: &str) -> Result<String, (String, String)> {
             }
         };
         if !has("(*type)") {
-            return Err((name.to_owned(), "its struct does not say its type beside it".to_owned()));
+            return Err((name.to_owned(), "its struct does not declare its type".to_owned()));
         }
         let entries = if has("(*max_entries)") {
             format!("sizeof(*{name}.max_entries) / sizeof(int)")

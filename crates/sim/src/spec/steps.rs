@@ -99,10 +99,7 @@ impl<'a> Parser<'a, '_> {
                 (Some((Token::Close, _)), Some(_)) | (None, None) => return Ok(()),
                 (Some((Token::Close, at)), None) => return Err(Fault::new(at, "} without a {")),
                 (Some((Token::Open, at)), _) => {
-                    return Err(Fault::new(
-                        at,
-                        "{ stands alone; expected loop, forever or request before it",
-                    ));
+                    return Err(Fault::new(at, "{ has nothing before it; expected loop, forever or request"));
                 }
                 (None, Some(at)) => {
                     return Err(Fault::new(at.clone(), "this block is not closed; expected }"));
@@ -170,7 +167,7 @@ impl<'a> Parser<'a, '_> {
                 let (text, at) = self.word(at, "how often")?;
                 let Ok(times @ 1..) = text.parse::<u32>() else {
                     let problem = format!(
-                        "\"{text}\" is not how often to go round; expected 1 to 4294967295, or forever"
+                        "\"{text}\" is not a number of repetitions; expected 1 to 4294967295, or forever"
                     );
                     return Err(Fault::new(at, problem));
                 };

@@ -124,7 +124,7 @@ fn every_mistake_names_its_place() {
         (program("lock m"), "s.toml:4:17", "there is no lock \"m\"; declared: there is none"),
         (program("compute 1ms yield"), "s.toml:4:24", "more than compute takes"),
         (program("dance"), "s.toml:4:12", "there is no step \"dance\""),
-        (program("loop 0 { yield }"), "s.toml:4:17", "\"0\" is not how often"),
+        (program("loop 0 { yield }"), "s.toml:4:17", "\"0\" is not a number of repetitions"),
         (program("loop 3 { yield"), "s.toml:4:12", "not closed"),
         (program("yield }"), "s.toml:4:18", "} without a {"),
         (program("loop 3 { }"), "s.toml:4:12", "nothing in this loop"),

@@ -70,11 +70,11 @@ impl Recorded {
         let same = self.policy.as_deref().and_then(|policy| runs.iter().find(|run| run.policy == policy));
         match (&self.policy, same) {
             (None, _) => reasons.push(
-                "The policy of the recording is not known, so that the error of the replay is not known either."
+                "The policy of the recording is not known, so the error of the replay is not known either."
                     .to_owned(),
             ),
             (Some(policy), None) => reasons.push(format!(
-                "The recording was made under {policy}, which is not among the policies, so that the error of the replay is not known: add it to --policy."
+                "The recording was made under {policy}, which is not among the policies, so the error of the replay is not known: add it to --policies."
             )),
             (Some(_), Some(_)) => {}
         }

@@ -28,7 +28,7 @@ pub enum SweepError {
     #[error(transparent)]
     Plan(PlanError),
     /// It was stopped.
-    #[error("interrupted: {done} of {all} runs are done; the same again goes on from there")]
+    #[error("interrupted: {done} of {all} runs are done; run the same command again to continue")]
     Interrupted {
         /// Runs that are kept.
         done: usize,

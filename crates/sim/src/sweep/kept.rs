@@ -30,7 +30,7 @@ impl Kept {
         let whole = whole_lines(&file, identity, &mut done).map_err(why())?;
         let Some(whole) = whole else {
             return Err(SweepError::Wrong(format!(
-                "{} has runs of another sweep: it, its part, or a file it names was changed since; delete it or choose another place for the table",
+                "{} has runs of another sweep: the sweep, its part, or a file it names has changed; delete it or choose another place for the table",
                 path.display()
             )));
         };

@@ -205,7 +205,7 @@ pub(super) fn is_there(out: &Path, identity: &str) -> Result<bool, SweepError> {
     };
     match swtch_columns::note(file, IDENTITY) {
         Some(found) if found == identity => Ok(true),
-        Some(_) => refuse("the table of another sweep: it, its part, or a file it names was changed since"),
-        None => refuse("there and no table of a sweep"),
+        Some(_) => refuse("the table of another sweep: the sweep, its part, or a file it names has changed"),
+        None => refuse("not a table of a sweep"),
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn frequency_governor(host: &Host) -> Capability {
         return Capability::ok(finding);
     }
     Capability::limited(finding,
-        "the clock changes with the load, so figures vary more, and those of tasks that sleep much look dearer",
+        "the clock changes with the load, so figures vary more, and those of tasks that sleep much look too high",
     )
     .enabled_by("`sudo cpupower frequency-set -g performance`")
 }
@@ -177,7 +177,7 @@ pub(super) fn virtualisation(host: &Host) -> Capability {
         }
         (None, Some(container)) => Capability::limited(
             format!("{container} container on bare metal"),
-            "a seccomp filter makes every system call dearer, and so each method that uses them",
+            "a seccomp filter makes every system call slower, and so each method that uses them",
         )
         .enabled_by(match container_run(container) {
             Some(run) => {

@@ -29,7 +29,7 @@ pub(super) fn mitigations(host: &Host) -> Capability {
     let all = &host.kernel.mitigations;
     if all.is_empty() {
         return Capability::missing(
-            "the kernel does not list the processor's weaknesses",
+            "the kernel does not list the CPU's vulnerabilities",
             "the profile cannot say which mitigations its figures include",
         );
     }

@@ -17,7 +17,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
         if host.limits.cgroup_versions.is_empty() {
             return Capability::limited(
                 "no cgroup is visible",
-                "a quota that is set from outside cannot be seen; its throttling would inflate means without a name",
+                "a quota that is set from outside cannot be seen; its throttling would inflate means without a visible cause",
             );
         }
         return Capability::ok(format!("no quota ({})", versions(host)));
@@ -109,7 +109,7 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
 pub(super) fn pinning(host: &Host, probe: &Probe) -> Capability {
     if !probe.works {
         let costs = "every figure but the unpinned one is missing, and that one includes wake-ups of other CPUs, \
-                     3 to 5 times as dear as a switch";
+                     which cost 3 to 5 times as much as a switch";
         let enable = match container_command(host) {
             Some(command) => format!("`{command} run --security-opt seccomp=unconfined`"),
             None => {

@@ -106,7 +106,7 @@ impl Apt {
             "Acquire::Languages=none".to_owned(),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
             "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false".to_owned(),
-            // Others may not look into somebody's cache, so apt's own user may not either.
+            // A user's cache may be closed to others, apt's own user among them.
             "APT::Sandbox::User=root".to_owned(),
         ];
         let options = options.into_iter().flat_map(|option| ["-o".into(), OsString::from(option)]).collect();

@@ -23,7 +23,7 @@ impl HardwareCounters {
             }
             Target::Machine | Target::Cgroup(_) => {
                 let why =
-                    "hardware counters are read for a command and for processes (-p); not of others' tasks";
+                    "hardware counters are read for a command or for processes (-p), not for other tasks";
                 return Self(Err(why.to_owned()));
             }
         };
@@ -78,7 +78,7 @@ impl Collector for HardwareCounters {
         }
         let mut counted = tables.tasks.iter().filter(|row| row.in_scope);
         if counted.any(|row| row.instructions.is_none() || row.cache_misses.is_none()) {
-            let why = "missing for tasks that were made meanwhile and still ran at the end, and where the counters had no turn";
+            let why = "missing for tasks that started during the recording and still ran at its end, and where the counters were not scheduled";
             header.miss_all(COLUMNS, why);
         }
         if counters.lost() > 0 {

@@ -5,7 +5,7 @@ use super::markers::{Look, line_item};
 use super::{Chart, LegendItem, Size, Svg, distinct, extent, once, ticks};
 
 /// The note about values that a logarithmic axis cannot hold.
-pub(in crate::html) const OFF_AXIS: &str = "Values at or below zero stand in the lane “≤ 0” under the axis.";
+pub(in crate::html) const OFF_AXIS: &str = "Values at or below zero are in the lane “≤ 0” under the axis.";
 
 /// One small plot.
 struct Multiple {

@@ -99,7 +99,7 @@ fn of_tiers(tiers: &Tiers) -> String {
     let mut sentences = Vec::new();
     let costs: Vec<_> = rows.iter().filter_map(|row| switch_cost(row)).collect();
     let whose = if tiers.switches_are_the_handlers() {
-        "In swtch’s own handler, beside the function: "
+        "In swtch’s own handler, next to the function: "
     } else {
         ""
     };
@@ -121,7 +121,7 @@ fn of_tiers(tiers: &Tiers) -> String {
     sentences.extend(standing_still(tiers, &rows));
     sentences.extend(worst_error(tiers).map(|(worst, tier)| {
         format!(
-            "Seen from inside, quota and period are within {} of the control group’s own at every tier{}.",
+            "Seen from inside, quota and period are within {} of the cgroup’s own at every tier{}.",
             text::percent(worst),
             if worst > 0.02 { format!(" ({} is the worst)", tier_name(tier)) } else { String::new() }
         )
@@ -183,7 +183,8 @@ fn worst_error(tiers: &Tiers) -> Option<(f64, &str)> {
 
 /// Which tier to take for which work.
 pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
-    let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
+    let intro =
+        "Invocations of the tiers took turns, so slow phases of the machine affected all of them alike.";
     Section::new("advice", "Which tier to take", intro)
         .put(studies(subjects).flat_map(|(one, tiers)| {
             tiers.advice.iter().map(move |advice| one.prefixed(&sentence(&advice.text)))
@@ -201,8 +202,8 @@ fn sentence(text: &str) -> String {
 pub(super) const TILES: [KeyFigure<Document>; 4] = [
     ("A switch", "in the median", switch),
     ("Standing still", "share of the time, or of a tier's periods, in which a quota stopped it", still),
-    ("Slow-down", "time taken to time had nothing stopped it", slow_down),
-    ("Quota from inside", "how far from the control group’s own", seen),
+    ("Slow-down", "time taken, relative to the time without throttling", slow_down),
+    ("Quota from inside", "how far from the cgroup’s own", seen),
 ];
 
 /// The least and the most of figures; one of them where they read alike.

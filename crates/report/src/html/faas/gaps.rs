@@ -7,8 +7,8 @@ use super::figures::{tier_look, tier_names, typical};
 use super::{Functions, THROTTLING, responses, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "A thread that does nothing but read the clock sees when it was not let run: no counter and no privilege is needed. Under a quota the gaps end where \
-                     a period begins; short ones elsewhere are other programs’ turns.";
+const INTRO: &str = "A thread that only reads the clock sees the gaps in which it did not run; it needs no counter and no privilege. Under a quota the gaps end where a \
+                     period begins; short gaps elsewhere are other programs’ time.";
 
 /// One invocation over time, its name and its colour.
 type Watched<'a> = (String, String, &'a Response, Timeline);
@@ -61,7 +61,7 @@ fn figure(all: &[Watched<'_>], of_studies: bool) -> Figure {
             Cell::number("Gaps", text::count(gaps.len() as u64)),
             Cell::figure("Longest", lengths().reduce(f64::max), text::ns),
             Cell::figure("Middle one", median(lengths()), text::ns),
-            Cell::figure("Ran between, middle one", median(between), text::ns),
+            Cell::figure("Ran between, median", median(between), text::ns),
             Cell::number("Not in the list", text::count(left_out)),
         ];
         TableRow::new(label, cells)

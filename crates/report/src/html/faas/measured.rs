@@ -33,7 +33,7 @@ fn definitions() -> Vec<Definition> {
         ),
         Definition::new(
             "Intervals",
-            "Between order statistics, for the distributions are not normal; the test of it stands in the table. Batches were repeated until the interval of the median was narrow \
+            "Between order statistics, because the distributions are not normal; the table has the test. Batches were repeated until the interval of the median was narrow \
              enough, or until a limit.",
         ),
         Definition::new(
@@ -42,7 +42,7 @@ fn definitions() -> Vec<Definition> {
         ),
         Definition::new(
             "Throttled",
-            "Time in which the control group’s quota was used up. Slow-down is the time from request to answer against the same work without a quota, in the same study.",
+            "Time in which the cgroup’s quota was used up. Slow-down is the time from request to answer against the same work without a quota, in the same study.",
         ),
     ]
 }

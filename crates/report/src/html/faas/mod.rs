@@ -80,7 +80,7 @@ impl Subject for Document {
         let mut notices = Vec::new();
         if tiers.is_old() {
             notices.push(
-                "An older swtch wrote this study, and its tiers did different amounts of work: nothing here compares them. Run it again."
+                "An older swtch wrote this study, and its tiers did different amounts of work, so this page does not compare them. Run it again."
                     .to_owned(),
             );
         }

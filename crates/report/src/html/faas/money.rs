@@ -7,8 +7,8 @@ use super::figures::{by_work, cells, interval, median_cell, of_work, tip, work, 
 use super::{Functions, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; traffic is not in it. What throttling costs is a difference, so it needs \
-                     another bill to be compared with: the same work at the same tier, had nothing stopped it, rounded as the platform rounds.";
+const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; traffic is not in it. The cost of throttling is the difference to \
+                     another bill: that of the same work at the same tier without throttling, rounded as the platform rounds.";
 
 /// Invocations that a figure of money is for: one costs too little to read.
 const MANY: f64 = 1e6;
@@ -27,12 +27,12 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     for (one, tiers) in studies(subjects).filter(|(_, tiers)| priced(tiers)) {
         let against = tiers.rows.iter().find_map(|row| Some(row.extra_usd.as_ref()?.against.as_str()));
         let against = against.map(|against| {
-            one.prefixed(&format!("What throttling costs is what lies between a bill and {against}."))
+            one.prefixed(&format!("The cost of throttling is the difference between a bill and {against}."))
         });
         section = section
             .put(figure(one, tiers))
             .put(against)
-            .put([table(&one.prefixed("What a million invocations cost."), tiers)]);
+            .put([table(&one.prefixed("Cost of a million invocations."), tiers)]);
     }
     section.unless_empty()
 }

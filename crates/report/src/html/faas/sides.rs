@@ -6,7 +6,7 @@ use super::figures::{TierCost, cells, mean_of, tier_costs, tip};
 use super::{Functions, responses};
 use crate::html::prelude::*;
 
-const METHODS: &str = "What a construct of a language does beside the switch is in its figure; only a raw pipe or a FIFO is the same in every language.";
+const METHODS: &str = "The figure of a language’s construct includes what it does besides the switch; only a raw pipe or a FIFO is the same in every language.";
 const PLACES: &str = "Quotas of this machine’s cgroups next to those of the platform itself. The platform has another CPU model and other tasks on it. Compare only how far \
                       the mean lies above the median.";
 

@@ -47,7 +47,7 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost<'_>]) -> Option<Figure> {
     let caption = format!(
         "A switch with the read and write that cause it{}{}, over the memory of the tier. Axes are logarithmic and the same for both; bands are intervals.",
         with_work(subjects),
-        if own { ", made by swtch’s own handler beside the function" } else { "" },
+        if own { ", made by swtch’s own handler next to the function" } else { "" },
     );
     let rows = costs.iter().map(|cost| {
         let mut row = vec![Cell::figure("CPUs", cost.cpus, text::amount), Cell::text("Method", cost.method)];
@@ -57,7 +57,7 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost<'_>]) -> Option<Figure> {
     });
     let table = Table::new("Cost of a switch by memory tier.", "Tier", rows);
     let label = "Cost of a switch by memory tier, median and mean";
-    let note = "Values at or below zero are noise; they stand in the lane “≤ 0” under the axis.";
+    let note = "Values at or below zero are noise; they are in the lane “≤ 0” under the axis.";
     let figure = Figure::new("figure-tiers", caption, label, table, chart.some()?);
     Some(figure.notes(chart.any_off_axis().then_some(note)))
 }

@@ -7,9 +7,9 @@ use super::figures::{by_work, cells, median_cell, of_work, tier_look, tier_names
 use super::{Functions, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "Work is a number of iterations, the same in every tier; it is called by the CPU time that it took where nothing throttled it. Below one quota it \
-                     runs in a single stretch and is not slowed; beyond that it stands still until the next period, again and again. CPU time “beside it” is of the \
-                     runtime and of measuring.";
+const INTRO: &str = "Work is a number of iterations, the same in every tier, named by the CPU time that it took without throttling. Work below one quota runs without \
+                     a stop; longer work is stopped until the next period, again and again. CPU time “beside it” is the runtime’s and the \
+                     measurement’s.";
 
 /// A plot of a chart: its title, and what of a row it shows.
 type Plotted = (&'static str, fn(&TierRow) -> Option<Estimate>);

@@ -59,7 +59,7 @@ fn figure(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Figure {
     let caption = "Direct cost c1 of one switch. Filled mark: median of all batches, with its 95\u{a0}% interval as a bar. \
                    Hollow mark: the cost on an undisturbed machine; the line between them is what noise added.";
     let off_axis = "An arrow at the left edge is a value at or below zero, which a logarithmic axis cannot hold: noise is larger \
-                    than the cost. The number stands at the right.";
+                    than the cost. The number is at the right.";
     let any_off_axis = costs().any(|cost| cost.median <= 0.0 || cost.undisturbed <= 0.0);
     Figure::new("figure-direct", caption, &label, table(rows), &facets(subjects, rows))
         .legend(legend(subjects, rows))

@@ -13,7 +13,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
             Definition::new(
                 "Batches and their baseline",
                 "A batch repeats one thing many times and divides its time by the count. Each batch with switches is \
-                 paired with one of the same system calls without, run right beside it, because a slow phase of the \
+                 paired with one of the same system calls without, run next to it, because a slow phase of the \
                  machine inflates both.",
             ),
             Definition::new(

@@ -11,8 +11,8 @@ use crate::wording::headline;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "What a switch costs is easier to judge beside what a program does anyway: enter the kernel, start a thread, start \
-                 a process.";
+    let intro = "A switch is easier to judge next to what a program does anyway: enter the kernel, start a thread, start a \
+                 process.";
     let operations = operations(subjects);
     let has = |profile: &Profile| {
         let references = &profile.references;

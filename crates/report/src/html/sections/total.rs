@@ -44,7 +44,7 @@ fn figure(subjects: Profiles<'_>) -> Figure {
                    Bands: 95\u{a0}% intervals of the median. Vertical lines: the caches’ sizes, solid; dashed at half the \
                    size, where the two tasks’ arrays together fill the cache.";
     let off_axis = any_off_axis(&curve.total) || any_off_axis(&curve.indirect);
-    let off_axis_note = "Values at or below zero stand in the lane “≤ 0” under the axis: there noise is larger than the cost. \
+    let off_axis_note = "Values at or below zero are in the lane “≤ 0” under the axis: there noise is larger than the cost. \
                          Their numbers are in the table as measured, not set to zero.";
     let label = "Two curves over the size of each task’s array, both axes logarithmic: above the total cost c2, below \
                  the indirect cost c2 minus c1";

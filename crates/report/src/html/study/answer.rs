@@ -92,6 +92,6 @@ pub(super) const TILES: [KeyFigure<Study>; 4] = [
         let ratio = overhead.throughput_ratio;
         let lost = |ratio: f64| text::percent(1.0 - ratio);
         let (least, most) = (lost(ratio.ci_high), lost(ratio.ci_low));
-        Ok((lost(ratio.median), format!("{least} to {most}, {} pairs of stretches", overhead.pairs)))
+        Ok((lost(ratio.median), format!("{least} to {most}, {} pairs of intervals", overhead.pairs)))
     }),
 ];

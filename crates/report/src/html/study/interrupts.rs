@@ -36,7 +36,7 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     }
     let caption = "Interrupts a second while models ran, by line.";
     let table = Table::new(caption, "Line", rows);
-    let intro = "They are everybody’s on the machine, not only the models’.";
+    let intro = "They are the whole machine’s, not only the models’.";
     let figure = |chart| Figure::new("figure-interrupt-lines", caption, caption, table, chart);
     Section::new("interrupts", "Interrupts by line", intro)
         .put(chart.some().map(figure).map(|figure| figure.legend(subjects.legend())))

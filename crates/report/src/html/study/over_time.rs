@@ -29,7 +29,7 @@ const OVER_TIME: Field = Field::new("over_time");
 
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
-    let intro = "Runs stand one after the other as they were made, without the time between them.";
+    let intro = "Runs are in the order in which they were made, without the time between them.";
     let has = |study: &Study| study.runs.iter().any(|run| run.over_time.is_some());
     let blocks = subjects.iter().flat_map(|one| {
         let heading = one.name().map(|text| Block::Heading { text });

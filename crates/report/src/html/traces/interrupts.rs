@@ -45,8 +45,8 @@ const FIGURES: [InterruptFigure; 2] = [
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let intro = "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are everybody’s on the \
-                 machine, not only the recorded tasks’.";
+    let intro = "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are the whole \
+                 machine’s, not only the recorded tasks’.";
     let lines = lines(subjects);
     let has = |priced: &PricedTrace| !priced.trace.interrupts.is_empty();
     let timed =

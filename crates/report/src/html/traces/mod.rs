@@ -112,13 +112,13 @@ impl Subject for PricedTrace {
                  written until then; the totals may be a few seconds older than the tables."
                     .to_owned(),
             ),
-            ended => notices.push(format!("The recording ended early: {ended}. What came before is shown.")),
+            ended => notices.push(format!("The recording ended early: {ended}. The page shows what came before.")),
         }
         let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
         if lost > 0 {
             notices.push(format!(
-                "{} events were lost: every count is too low by some of them. Which, and where, stands under “How it was \
-                 recorded”.",
+                "{} events were lost: every count is too low by some of them. “How it was recorded” lists which, and \
+                 where.",
                 text::count(lost)
             ));
         }

@@ -69,7 +69,7 @@ const PREEMPTIONS: Relation = Relation {
 const WAKES: Relation = Relation {
     id: "wakes",
     heading: "Wake-ups by pair",
-    caption: "How often the task of a row woke the task of a column. Two that wake each other in turn hand something to and fro.",
+    caption: "How often the task of a row woke the task of a column. Two that wake each other in turn hand something back and forth.",
     verb: "woke",
     from: "Woke",
     to: "Of",

@@ -96,8 +96,8 @@ fn figure(subjects: Traces<'_>, all: &[(One<'_, PricedTrace>, Times)]) -> Figure
         stacks.push(bar(&one.prefixed(&times.label), times));
     }
     let label = "What each CPU did, as shares of its time";
-    let caption = "Shares of the time of each CPU. With several workloads on a machine these are everybody’s: the kernel does \
-                   not divide them.";
+    let caption = "Shares of the time of each CPU. With several workloads on a machine these include them all: the kernel \
+                   does not divide them.";
     let shown =
         USES.iter().enumerate().filter(|(place, _)| all.iter().any(|(_, times)| times.ns[*place].is_some()));
     let legend = shown.map(|(_, part)| block_item(part.class, format!("{}: {}", part.name, part.meaning)));

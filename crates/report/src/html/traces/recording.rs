@@ -13,7 +13,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         .heading("Events lost")
         .put(subjects.iter().filter_map(|one| Some(one.prefixed(nothing_lost(&one.of.trace.header)?))))
         .put([lost(subjects)])
-        .heading("Our counts beside the kernel’s")
+        .heading("Our counts and the kernel’s")
         .put([reconciliation(subjects)])
         .heading("Where each column comes from")
         .put([sources(subjects)])
@@ -65,12 +65,12 @@ fn reconciliation(subjects: Traces<'_>) -> Block {
             Cell::number("The kernel’s count", text::count(row.kernel)),
             Cell::number("Difference", format!("{sign}{}", text::count(difference.unsigned_abs()))),
             Cell::or_dash("Share", row.share().map(|share| format!("{:.2}\u{a0}%", 100.0 * share))),
-            Cell::text("Where the kernel’s stands", &row.source),
+            Cell::text("Source of the kernel’s", &row.source),
         ];
         one.row(&row.what, cells)
     });
     Table::new("Our counts and the kernel’s", "What", rows).or(
-        "The kernel counts for the whole machine; only a recording of the whole machine can be set beside it.",
+        "The kernel counts for the whole machine; only a recording of the whole machine can be compared with it.",
     )
 }
 

@@ -55,7 +55,7 @@ fn table(priced: &PricedTrace, title: &str) -> Table {
     });
     let rest = tasks.split_off(tasks.len().min(MOST));
     let all = text::count((tasks.len() + rest.len()) as u64);
-    let shown = if rest.is_empty() { all } else { format!("the {} dearest of {all}", tasks.len()) };
+    let shown = if rest.is_empty() { all } else { format!("the {} costliest of {all}", tasks.len()) };
     let rows = tasks.iter().map(|(task, bill)| TableRow::new(&task.comm, cells(priced, task, *bill)));
     let head = format!("{} more tasks", text::count(rest.len() as u64));
     let sums = rest.first().map(|(first, _)| TableRow::new(head, sums(priced, first, &rest)));

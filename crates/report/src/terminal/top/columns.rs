@@ -87,9 +87,9 @@ columns! {
     Involuntary: "involuntary" "INV/s" 8 8 "of those, it was preempted" Content::Row(|row| Some(row.rates.involuntary_per_s), rate);
     Wait: "wait" "WAITms/s" 8 4 "time ready without a CPU, or throttled, ms a second"
         Content::Row(|row| row.rates.wait_share, |share| rate(share.map(|share| 1000.0 * share)));
-    WaitP99: "p99" "WAITp99" 8 6 "99 of 100 waits since the last look took at most this"
+    WaitP99: "p99" "WAITp99" 8 6 "99 of 100 waits since the last update took at most this"
         Content::Worded(|row| row.rates.wait_p99_ns.map(|ns| ns as f64), wait_p99);
-    WaitMax: "max" "WAITmax" 7 9 "the longest wait since the last look"
+    WaitMax: "max" "WAITmax" 7 9 "the longest wait since the last update"
         Content::Worded(|row| row.rates.wait_max_ns.map(|ns| ns as f64), |row| some_time(row.rates.wait_max_ns, unmeasured(row)));
     Cpu: "cpu" "CPU%" 6 3 "time it ran, % of one CPU" Content::Row(|row| Some(row.rates.cpu_share), percent);
     Wakeups: "wakeups" "WAKE/s" 8 11 "wake-ups a second" Content::Row(|row| row.rates.wakeups_per_s, rate);
@@ -107,7 +107,7 @@ columns! {
     Steal: "steal" "STEAL%" 6 3 "given to others by the hypervisor" Content::Cpu(|cpu| cpu.shares.steal, percent);
     IoWait: "iowait" "IOW%" 6 5 "idle while a task waited for a device" Content::Cpu(|cpu| cpu.shares.iowait, percent);
     Idle: "idle" "IDLE%" 6 3 "idle" Content::Cpu(|cpu| cpu.shares.idle, percent);
-    Lost: "lost" "LOST" 7 6 "events lost since the last look" Content::Cpu(|cpu| Some(cpu.lost as f64), whole);
+    Lost: "lost" "LOST" 7 6 "events lost since the last update" Content::Cpu(|cpu| Some(cpu.lost as f64), whole);
     --
     TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
     PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;

@@ -61,7 +61,7 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
 
 fn title(row: &TopRow) -> String {
     let name = printable(row.title());
-    let name = if row.ended { format!("{name} (gone; as last seen)") } else { name };
+    let name = if row.ended { format!("{name} (exited; as last seen)") } else { name };
     match (row.tid, row.pid) {
         (Some(tid), Some(pid)) if tid != pid => format!("{name}, task {tid} of process {pid}"),
         (Some(tid), _) => format!("{name}, task {tid}"),

@@ -252,14 +252,14 @@ fn help(grouping: Grouping) -> Vec<Pieces> {
     const KEYS: [(&str, &str); 12] = [
         ("q Esc Ctrl-C", "quit (Esc first clears the filter)"),
         ("arrows PgUp PgDn Home End", "move"),
-        ("< > s", "sort by the column beside"),
-        ("r", "turn the order round"),
+        ("< > s", "sort by the next column"),
+        ("r", "reverse the order"),
         ("/", "filter by name, number or cgroup"),
         ("t p c g", "tasks, processes, CPUs, cgroups"),
-        ("Enter", "all about the selected line"),
+        ("Enter", "details of the selected line"),
         ("k", "show or hide kernel threads"),
         ("Space", "pause"),
-        ("+ -", "look less or more often"),
+        ("+ -", "update less or more often"),
         ("Ctrl-Z", "stop, as a shell does"),
         ("?", "this"),
     ];

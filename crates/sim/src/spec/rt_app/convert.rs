@@ -274,7 +274,7 @@ impl Converter<'_> {
         match policy.as_str() {
             "SCHED_FIFO" | "SCHED_RR" => {
                 spec.priority = priority.unwrap_or(10).clamp(0, 99) as u8;
-                let why = "a simulation has one policy for all tasks; a real-time one serves these by priority, others take no notice";
+                let why = "a simulation has one policy for all tasks; a real-time one serves these by priority, others ignore it";
                 self.assume("policy", &policy, why);
             }
             "SCHED_DEADLINE" => {
