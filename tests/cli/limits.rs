@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Columns: the rights, and the words that take away the rest.
-const RIGHTS: [(&str, &[&str]); 4] = [
+const RIGHTS: [(&str, &[&str]); 5] = [
     (
         "no root",
         &[
@@ -19,6 +19,18 @@ const RIGHTS: [(&str, &[&str]); 4] = [
             "--clear-groups",
             "--bounding-set=-all",
             "--inh-caps=-all",
+        ],
+    ),
+    (
+        "two capabilities",
+        &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all,+bpf,+perfmon",
+            "--inh-caps=-all,+bpf,+perfmon",
+            "--ambient-caps=-all,+bpf,+perfmon",
         ],
     ),
     ("root", &["env"]),

@@ -20,6 +20,7 @@ mod one_trace;
 mod recording;
 mod recording_perf;
 mod reporting;
+mod rights;
 mod sched;
 mod scraping;
 mod serve;

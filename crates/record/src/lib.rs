@@ -4,7 +4,7 @@
 //! reconciled. [`record`] writes a Trace; [`watch`] watches without end.
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
-//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of /proc/PID), `import`
+//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of /proc/PID), `rights` (capabilities that are kept), `import`
 //! (text of other recorders), `clock`, `files`, `error`.
 //!
 //! ```
@@ -29,6 +29,7 @@ mod clock;
 mod error;
 mod files;
 mod options;
+mod rights;
 mod session;
 mod sources;
 mod task_info;

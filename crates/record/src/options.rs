@@ -27,6 +27,11 @@ pub struct Options {
     pub cost: Cost,
     /// Whether to estimate the memory that tasks use between two switches.
     pub working_set: bool,
+    /// Whether the calling thread gives up, once the source is attached, the capabilities that the rest of the recording does not need. A
+    /// library's caller needs them for other things.
+    pub drop_capabilities: bool,
+    /// Whether the caller measures a Profile afterwards, and so keeps what that needs.
+    pub measures_later: bool,
 }
 
 impl Options {

@@ -16,6 +16,7 @@ use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
+use crate::rights;
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::ChildCommand;
 use bpf_counts::BpfCounts;
@@ -60,16 +61,19 @@ pub struct Recording {
 /// error: the Trace says so, and holds everything up to then. A Trace with a figure that cannot be true is an error and is kept.
 pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Result<Recording, RecordError> {
     let cpu_before_ns = process_cpu_ns();
-    let (mut header, source, group) = prepare(options, &Facts::of(&options.target))?;
+    let (mut header, kind, group) = prepare(options, &Facts::of(&options.target))?;
     let mut writer = Writer::create(&options.folder, &header)?;
     let folder = writer.folder().to_owned();
     let mut collectors = Collectors::begin(options, group.as_ref());
-    let (source, workload) = begin(options, source, group.as_ref(), &mut header).inspect_err(|_| {
+    let (source, workload) = begin(options, kind, group.as_ref(), &mut header).inspect_err(|_| {
         // An empty Trace is of no use.
         let _ = std::fs::remove_dir_all(&folder);
     })?;
     let start_ns = header.provenance.started_monotonic_ns;
     collectors.start(&options.target, group.as_ref(), workload.as_ref().map(ChildCommand::pid), start_ns);
+    if options.drop_capabilities {
+        rights::keep_only(rights::of_recording(options, kind, &header), &mut header);
+    }
     let mut session = Session { source, collectors, header, saved_ns: start_ns, cpu_before_ns };
     let (ended, disk_full) = session.watch(options, observer, workload.as_ref(), &mut writer)?;
     session.header.provenance.ended = ended;

@@ -19,6 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
+use crate::rights;
 use crate::session::{self, Source, Status};
 use crate::system::{self, Cgroup, Detail, Hierarchy};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,13 @@ impl Watch {
     fn of(source: Box<dyn Source>, header: Header, group: Option<Cgroup>, detail: Detail) -> Self {
         let status = source.status();
         Self { source, status, header, group, detail, system: system::Snapshot::default() }
+    }
+
+    /// Gives up the capabilities of the calling thread that the rest of the watch does not need. Where that is refused, the header says why.
+    pub fn drop_capabilities(&mut self) {
+        if let Some(source) = self.header.provenance.source() {
+            rights::keep_only(rights::of_watch(source, &self.header), &mut self.header);
+        }
     }
 
     /// When to poll again, at the latest, where a snapshot is taken at each `interval`.

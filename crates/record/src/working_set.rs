@@ -8,6 +8,7 @@ mod process;
 
 use crate::clock::{cpu_ns_of, monotonic_ns};
 use crate::options::TargetTasks;
+use crate::rights;
 use crate::task_info;
 use curve::{Curve, CurvePoint, WINDOWS_US};
 use process::{ProcessStat, look, stat, tracks_writes};
@@ -64,7 +65,11 @@ struct ProcessEstimate {
 
 impl WorkingSets {
     /// Begins to look at processes, and at what descends from those that are named.
-    pub(crate) fn begin(processes: TargetTasks, since_birth: bool) -> io::Result<Self> {
+    pub(crate) fn begin(
+        processes: TargetTasks,
+        since_birth: bool,
+        drop_capabilities: bool,
+    ) -> io::Result<Self> {
         let found = Arc::new(Mutex::new(Estimates::default()));
         let (stop, stopped) = channel();
         let mut looker = Looker {
@@ -76,8 +81,13 @@ impl WorkingSets {
             tracks_writes: tracks_writes(),
             random: 0x9e37_79b9_7f4a_7c15,
         };
-        let thread =
-            std::thread::Builder::new().name("working-set".to_owned()).spawn(move || looker.run(&stopped))?;
+        let thread = std::thread::Builder::new().name("working-set".to_owned()).spawn(move || {
+            // A thread has capabilities of its own. What cannot be given up is said of the thread that records.
+            if drop_capabilities {
+                let _ = rights::drop_all_but(rights::MEMORY_MAPS);
+            }
+            looker.run(&stopped);
+        })?;
         Ok(Self { found, stop: Some(stop), thread: Some(thread) })
     }
 

@@ -30,7 +30,12 @@ impl Serving {
     }
 
     pub fn start_at(home: &Path, listen: &str, arguments: &[&str]) -> Self {
-        let mut child = swtch(home)
+        Self::start_by(swtch(home), listen, arguments)
+    }
+
+    /// As the user whom the command runs the program as.
+    pub fn start_by(mut program: Command, listen: &str, arguments: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "--json", "--listen", listen])
             .args(arguments)
             .stdout(Stdio::piped())
@@ -58,6 +63,10 @@ impl Serving {
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
         samples(body)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal; the status it ends with.

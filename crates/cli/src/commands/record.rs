@@ -45,6 +45,10 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         buffer_bytes: args.buffer,
         cost: args.cost.unwrap_or_default(),
         working_set: args.working_set,
+        drop_capabilities: true,
+        measures_later: given.is_none()
+            && !args.no_profile
+            && file::own_path().is_some_and(|own| !own.exists()),
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);

@@ -105,8 +105,10 @@ struct Watch {
 impl Watch {
     fn begin(args: &ServeArgs) -> anyhow::Result<Self> {
         let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
+        let mut machine = MachineWatch::begin(args.source)?;
+        machine.drop_capabilities();
         let mut watch = Self {
-            machine: MachineWatch::begin(args.source)?,
+            machine,
             counters: Counters::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
             model,
             begun: Instant::now(),

@@ -41,7 +41,8 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let model = output::prices(args.profile.as_deref())?;
     let target = args.target();
     let signals = Signals::listen().context("cannot listen for signals")?;
-    let watch = Watch::begin(target.clone(), args.source, Some(args.mode()))?;
+    let mut watch = Watch::begin(target.clone(), args.source, Some(args.mode()))?;
+    watch.drop_capabilities();
     let mut looking = Looking::begin(watch, model);
     let mut state =
         State::new(Settings { interval: args.interval, sort: args.sort, filter: args.filter.clone() });

@@ -9,6 +9,7 @@ use super::source::{Progress, Source, Status};
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::Options;
+use crate::rights;
 use crate::system::Cgroup;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -94,6 +95,13 @@ impl EventsThenCounts {
         if let Some(last) = tables.intervals.last_mut() {
             // It was cut short there.
             last.length_ns = last.length_ns.min(handover_ns.saturating_sub(last.at_ns)).max(1);
+        }
+        if self.options.drop_capabilities {
+            // Nothing is loaded any more.
+            rights::keep_only(
+                rights::of_recording(&self.options, SourceKind::BpfCounts, &header),
+                &mut header,
+            );
         }
         self.part = Part::Counts(Box::new(CountsPart {
             base: (counted, base.totals),

@@ -78,6 +78,11 @@ impl MachineWatch {
         Ok(Self { watch, last, system, groups, guard })
     }
 
+    /// As [`Watch::drop_capabilities`].
+    pub fn drop_capabilities(&mut self) {
+        self.watch.drop_capabilities();
+    }
+
     /// Where the figures come from, and why from there.
     pub fn source(&self) -> (&str, &str) {
         let provenance = &self.watch.header.provenance;

@@ -53,7 +53,7 @@ fn what_a_process_touches_is_found() {
     const TOUCHED: usize = 8 << 20;
     let toucher = Toucher::of(TOUCHED);
     let pid = toucher.0.id();
-    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![pid]), true).unwrap();
+    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![pid]), true, false).unwrap();
     looked_at(&sets, pid, 12);
     sets.finish();
     if let Some(why) = &sets.found.lock().unwrap().refused {
@@ -79,7 +79,7 @@ fn what_a_process_touches_is_found() {
 fn looking_stays_within_its_share_of_the_time() {
     let toucher = Toucher::of(1 << 20);
     let pid = toucher.0.id();
-    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![pid]), true).unwrap();
+    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![pid]), true, false).unwrap();
     looked_at(&sets, pid, 10);
     let (disturbed_ns, looks) = {
         let found = sets.found.lock().unwrap();
@@ -102,7 +102,7 @@ fn looking_stays_within_its_share_of_the_time() {
 #[test]
 fn who_sleeps_is_left_alone_and_that_is_said() {
     let asleep = Toucher(Command::new("sleep").arg("1000").spawn().unwrap());
-    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![asleep.0.id()]), true).unwrap();
+    let mut sets = WorkingSets::begin(TargetTasks::Processes(vec![asleep.0.id()]), true, false).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     sets.finish();
     let (mut header, mut tasks) = (header(), [row(asleep.0.id())]);

@@ -11,6 +11,7 @@ use swtch_trace::model::Header;
 /// The estimate, or why there is none.
 pub(super) struct WorkingSetEstimate {
     asked: bool,
+    drop_capabilities: bool,
     estimated: Result<WorkingSets, String>,
 }
 
@@ -18,7 +19,8 @@ impl WorkingSetEstimate {
     /// Begins with processes that are there; a command's later, when it is.
     pub(super) fn begin(options: &Options, group: Option<&Cgroup>) -> Self {
         let estimated = Err("not asked for; --working-set estimates it".to_owned());
-        let mut new = Self { asked: options.working_set, estimated };
+        let (asked, drop_capabilities) = (options.working_set, options.drop_capabilities);
+        let mut new = Self { asked, drop_capabilities, estimated };
         if !matches!(options.target, Target::Command(_)) {
             new.estimate(TargetTasks::of(&options.target, group), false);
         }
@@ -27,7 +29,7 @@ impl WorkingSetEstimate {
 
     fn estimate(&mut self, processes: TargetTasks, since_birth: bool) {
         if self.asked {
-            let begun = WorkingSets::begin(processes, since_birth);
+            let begun = WorkingSets::begin(processes, since_birth, self.drop_capabilities);
             self.estimated =
                 begun.map_err(|error| format!("no thread could be started to look at it: {error}"));
         }
