@@ -65,7 +65,7 @@ pub(crate) fn of_recording(options: &Options, source: SourceKind, header: &Heade
         kept |= observing(CapabilitySet::BPF | CapabilitySet::PERFMON);
     }
     if let Target::Command(_) = options.target {
-        // Signals are passed on to it, whoever it runs as by then.
+        // Signals are passed on to it, although it may run as another user by then.
         kept |= CapabilitySet::KILL;
     }
     if options.measures_later {

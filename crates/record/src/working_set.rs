@@ -82,7 +82,7 @@ impl WorkingSets {
             random: 0x9e37_79b9_7f4a_7c15,
         };
         let thread = std::thread::Builder::new().name("working-set".to_owned()).spawn(move || {
-            // A thread has capabilities of its own. What cannot be given up is said of the thread that records.
+            // A thread has capabilities of its own. The thread that records reports a refusal.
             if drop_capabilities {
                 let _ = rights::drop_all_but(rights::MEMORY_MAPS);
             }
