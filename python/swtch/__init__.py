@@ -58,6 +58,7 @@ from ._model import (
 from ._native import VERSION as __version__
 from ._profile import Profile, TableName
 from ._record import Recording, record, recording
+from ._recorded import Recorder, load_ipython_extension, recorded
 from ._report import report
 from ._shares import Shares, shares
 from ._simulate import (
@@ -169,6 +170,7 @@ __all__ = [
     "Reconciliation",
     "RecordError",
     "Recorded",
+    "Recorder",
     "RecorderCost",
     "Recording",
     "References",
@@ -206,8 +208,10 @@ __all__ = [
     "Verdict",
     "Virtualisation",
     "doctor",
+    "load_ipython_extension",
     "measure",
     "record",
+    "recorded",
     "recording",
     "report",
     "shares",

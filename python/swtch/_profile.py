@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, fields
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +12,7 @@ from . import _native, _tables
 from ._comparison import Comparison
 from ._documents import from_document, to_document
 from ._host import Host
+from ._html import answer_and_table
 from ._model import (
     Clock,
     Direct,
@@ -186,17 +186,18 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """The answer and the direct costs, for a notebook."""
-        head = "".join(
-            f"<th>{name}</th>" for name in ("method", "tasks", "where", "class", "median", "95 % interval")
-        )
-        return f"<p>{escape(self._answer())}</p><table><tr>{head}</tr>{''.join(map(_html_row, self.direct))}</table>"
+        heads = ("method", "tasks", "where", "class", "median", "95 % interval")
+        return answer_and_table(self._answer(), heads, map(_cells, self.direct))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream interface: the table `direct`. Needs `pip install 'swtch[arrow]'`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def _html_row(row: Direct) -> str:
+def _cells(row: Direct) -> tuple[str, ...]:
     cost = row.switch_cost_ns
-    cells = (
+    return (
         *(row.method, row.tasks, row.placement, row.class_),
         f"{cost.median:.0f} ns",
         f"{cost.ci_low:.0f} to {cost.ci_high:.0f} ns",
     )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

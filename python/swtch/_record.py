@@ -131,6 +131,11 @@ class Recording:
             raise RecordError("this recording has not ended; its Trace exists after stop() or the with block")
         return self._trace
 
+    @property
+    def recorder_tid(self) -> int | None:
+        """Number of the thread that records, which is one of this process's tasks; `None` before it began."""
+        return self._thread.native_id
+
     def cpu_ns(self) -> int | None:
         """CPU time that its thread took so far, without its programs in the kernel; `None` when it has ended."""
         if not self._thread.is_alive() or self._thread.ident is None:

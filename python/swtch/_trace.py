@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from . import _native, _tables
 from ._documents import from_document
 from ._host import Host
+from ._html import answer_and_table
 from ._profile import Profile
 from ._trace_model import (
     Bill,
@@ -43,6 +44,8 @@ TraceTable = Literal[
     "histograms",
 ]
 """A table of a Trace."""
+SHOWN = 8
+"""Tasks that a notebook shows."""
 
 
 class Table(Mapping[str, "list[Any]"]):
@@ -168,6 +171,50 @@ class Trace:
         """
         return Table(self, "switches")
 
+    @property
+    def tasks(self) -> Table:
+        """The tasks, and what each did and paid."""
+        return Table(self, "tasks")
+
+    @property
+    def cpus(self) -> Table:
+        """The CPUs."""
+        return Table(self, "cpus")
+
+    @property
+    def cgroups(self) -> Table:
+        """The cgroups, with their names."""
+        return Table(self, "cgroups")
+
+    @property
+    def wakes(self) -> Table:
+        """Wake-ups by pair of tasks, the most frequent first."""
+        return Table(self, "wakes")
+
+    @property
+    def preemptions(self) -> Table:
+        """Preemptions by pair of tasks, the most frequent first."""
+        return Table(self, "preemptions")
+
+    @property
+    def interrupts(self) -> Table:
+        """Interrupts by line."""
+        return Table(self, "interrupts")
+
+    @property
+    def intervals(self) -> Table:
+        """The run over time."""
+        return Table(self, "intervals")
+
+    @property
+    def histograms(self) -> Table:
+        """Distributions of waits, slices and costs."""
+        return Table(self, "histograms")
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's stream interface: the table `tasks`. Needs `pip install 'swtch[arrow]'`."""
+        return self.tasks.__arrow_c_stream__(requested_schema)
+
     def bill(
         self,
         profile: Profile | str | os.PathLike[str] | None = None,
@@ -198,13 +245,29 @@ class Trace:
         return target
 
     def __repr__(self) -> str:
-        return f"<swtch.Trace: {self._answer()}>"
+        return f"<swtch.Trace: {self.answer}>"
 
     def __str__(self) -> str:
         """What `swtch record` prints."""
         return self._native.text()
 
-    def _answer(self) -> str:
+    def _repr_html_(self) -> str:
+        """The answer and the tasks with most switches, for a notebook."""
+        rows = [row for row in self.tasks.rows() if row["in_scope"]]
+        rows.sort(key=lambda row: -(row["voluntary"] + row["involuntary"]))
+        heads = ("task", "tid", "CPU time ms", "voluntary", "involuntary", "waited ms")
+        cells = (
+            (
+                *(row["comm"], row["tid"], f"{row['run_ns'] / 1e6:.1f}"),
+                *(row["voluntary"], row["involuntary"], f"{row['wait_ns'] / 1e6:.1f}"),
+            )
+            for row in rows[:SHOWN]
+        )
+        return answer_and_table(self.answer, heads, cells)
+
+    @property
+    def answer(self) -> str:
+        """The first line of what `swtch record` prints: what the switches cost."""
         return self._native.text().split("\n", 1)[0].rstrip(":")
 
 
