@@ -4,7 +4,7 @@ use libbpf_cargo::SkeletonBuilder;
 use std::path::PathBuf;
 use std::process::Command;
 
-const SOURCES: [&str; 2] = ["record", "counts"];
+const SOURCES: [&str; 3] = ["record", "counts", "stacks"];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");

@@ -41,6 +41,7 @@ TraceTable = Literal[
     "preemptions",
     "interrupts",
     "intervals",
+    "stacks",
     "histograms",
 ]
 """A table of a Trace."""

@@ -27,5 +27,6 @@ mod serve;
 mod sharing;
 mod shown;
 mod simulating;
+mod stacks;
 mod terminal;
 mod top;

@@ -6,8 +6,8 @@ use swtch_units::Word;
 
 /// Longest text in a column, in bytes: the kernel's longest path (PATH_MAX, include/uapi/linux/limits.h). It keeps a damaged length
 /// from being multiplied by the rows that refer to it.
-const MAX_TEXT_BYTES: usize = 4096;
-const TOO_LONG: &str = "a text has more than 4096 bytes";
+const MAX_TEXT_BYTES: usize = 1 << 16;
+const TOO_LONG: &str = "a text has more than 65536 bytes";
 
 /// A value of a row, for people and for other formats.
 #[derive(Clone, Copy, Debug, PartialEq)]

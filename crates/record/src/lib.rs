@@ -4,7 +4,8 @@
 //! reconciled. [`record`] writes a Trace; [`watch`] watches without end.
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
-//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of /proc/PID), `rights` (capabilities that are kept), `import`
+//! loop), `sources` (BPF, perf, procfs), `stacks` (which code), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of
+//! /proc/PID), `rights` (capabilities that are kept), `import`
 //! (text of other recorders), `clock`, `files`, `error`.
 //!
 //! ```
@@ -32,6 +33,7 @@ mod options;
 mod rights;
 mod session;
 mod sources;
+mod stacks;
 mod task_info;
 mod thread_files;
 mod working_set;

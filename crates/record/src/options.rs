@@ -32,6 +32,8 @@ pub struct Options {
     pub drop_capabilities: bool,
     /// Whether the caller measures a Profile afterwards, and so keeps what that needs.
     pub measures_later: bool,
+    /// How many stacks the kernel holds at once, where stacks are recorded.
+    pub stacks: Option<u32>,
 }
 
 impl Options {

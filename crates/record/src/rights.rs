@@ -68,6 +68,13 @@ pub(crate) fn of_recording(options: &Options, source: SourceKind, header: &Heade
         // Signals are passed on to it, although it may run as another user by then.
         kept |= CapabilitySet::KILL;
     }
+    if options.stacks.is_some() {
+        // Mappings and code of other processes are read when their stacks come; the addresses of the kernel's functions, when they are named.
+        kept |= MEMORY_MAPS | CapabilitySet::SYSLOG;
+        if release(header) < MAPS_NEED_NO_CAPABILITY {
+            kept |= observing(CapabilitySet::BPF);
+        }
+    }
     if options.measures_later {
         kept |= CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK;
     }

@@ -7,3 +7,4 @@ pub(crate) mod perf;
 pub(crate) mod privileges;
 pub(crate) mod procfs;
 mod ring;
+pub(crate) mod stacks;

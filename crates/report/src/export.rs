@@ -1,6 +1,7 @@
 //! Formats that a Trace is exported to: one row of [`EXPORTERS`] each, from which help, completions and errors come.
 
 use crate::EXPORTERS;
+use crate::stack_weight::StackWeight;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 use swtch_cost::CostModel;
@@ -18,6 +19,8 @@ pub struct Exporter {
     pub is_text: bool,
     /// Whether it holds one table of the Trace, which `--table` chooses.
     pub has_table: bool,
+    /// Whether it has one weight for each stack, which `--weight` chooses.
+    pub has_weight: bool,
     /// Whether it has prices, from a Profile.
     pub has_prices: bool,
     /// Writes the Trace.
@@ -34,6 +37,8 @@ pub type SendWrite<'a> = dyn Write + Send + 'a;
 pub struct ExportOptions<'a> {
     /// The table, where the format holds one; the switches by default.
     pub table: Option<&'static str>,
+    /// What the stacks are weighed by, where the format has one weight; time off the CPU by default.
+    pub weight: Option<StackWeight>,
     /// Prices, where the format has them.
     pub model: Option<&'a CostModel>,
 }
@@ -73,7 +78,7 @@ impl Exporter {
     ///
     /// # Errors
     /// What it does not have, which formats do, and what to do.
-    pub fn check(&self, table: bool, profile: bool, to_file: bool) -> Result<(), String> {
+    pub fn check(&self, table: bool, weight: bool, profile: bool, to_file: bool) -> Result<(), String> {
         let having = |has: fn(&Self) -> bool| {
             let names: Vec<&str> = EXPORTERS.iter().filter(|one| has(one)).map(|one| one.name).collect();
             names.join(" or ")
@@ -82,6 +87,12 @@ impl Exporter {
         if table && !self.has_table {
             let names = having(|one| one.has_table);
             return Err(format!("--to {name} writes the whole Trace; --table goes with --to {names}"));
+        }
+        if weight && !self.has_weight {
+            let names = having(|one| one.has_weight);
+            return Err(format!(
+                "--to {name} does not weigh stacks by one figure; --weight goes with --to {names}"
+            ));
         }
         if profile && !self.has_prices {
             let names = having(|one| one.has_prices);

@@ -3,7 +3,7 @@
 //! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
-//! Modules: `files` (reads files and writes their page), `recording` and `shares` (documents), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
+//! Modules: `files` (reads files and writes their page), `recording` and `shares` (documents), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
 //! time), `export` (formats: one row each), `prometheus`.
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,8 @@ pub mod perfetto;
 pub mod prometheus;
 pub mod recording;
 pub mod shares;
+pub mod stack_weight;
+mod stacks;
 pub mod tables;
 pub mod terminal;
 mod wording;
@@ -24,5 +26,5 @@ pub use wording::caveats::comparison_json;
 use export::Exporter;
 
 /// The formats that a Trace is exported to. A new one is a module of this crate and a row here.
-pub static EXPORTERS: [Exporter; 4] =
-    [perfetto::EXPORTER, tables::PARQUET, tables::CSV, prometheus::EXPORTER];
+pub static EXPORTERS: [Exporter; 5] =
+    [perfetto::EXPORTER, tables::PARQUET, tables::CSV, prometheus::EXPORTER, stacks::FOLDED];

@@ -63,6 +63,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     about: "Tracks of CPUs and threads, for Perfetto's viewer",
     is_text: false,
     has_table: false,
+    has_weight: false,
     has_prices: false,
     write: |trace, _, sink| {
         let written = write(trace, sink)?;

@@ -28,6 +28,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     about: "Totals as OpenMetrics text",
     is_text: true,
     has_table: false,
+    has_weight: false,
     has_prices: true,
     write: |trace, options, sink| {
         let text = of_trace(trace, options.model, Limits::default());

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use swtch_cost::{Advice, Bill, Caveat};
 use swtch_trace::model::Scope;
-use swtch_trace::tables::{InterruptRow, PreemptionRow, TaskRow};
+use swtch_trace::tables::{InterruptRow, PreemptionRow, StackRow, TaskRow};
 use swtch_trace::{TraceView, figures};
 
 /// A Trace's figures and its bill. This is the one place that decides which of them are shown.
@@ -54,6 +54,7 @@ impl Summary<'_> {
             "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
             "cgroups": self.trace.tables.cgroups,
             "preemptions": self.trace.tables.preemptions.iter().map(|row| preemption(row, &names)).collect::<Vec<_>>(),
+            "stacks": self.trace.tables.stacks.iter().map(stack).collect::<Vec<_>>(),
             "reconciliation": header.reconciliation,
             "recorder": header.recorder,
             "cost": {
@@ -121,6 +122,19 @@ pub(crate) fn source(recorder: &str) -> &str {
 
 fn interrupt(row: &InterruptRow) -> Value {
     json!({ "kind": row.kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
+}
+
+fn stack(row: &StackRow) -> Value {
+    json!({
+        "reason": row.reason,
+        "task": row.task,
+        "function": row.function,
+        "frames": row.frames.split(';').collect::<Vec<_>>(),
+        "switches": row.switches,
+        "off_cpu_ns": row.off_cpu_ns,
+        "wait_ns": row.wait_ns,
+        "cost_ns": row.cost_ns,
+    })
 }
 
 fn task(row: &TaskRow) -> Value {

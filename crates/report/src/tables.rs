@@ -42,6 +42,7 @@ pub(crate) const PARQUET: Exporter = Exporter {
     about: "A table with typed columns",
     is_text: false,
     has_table: true,
+    has_weight: false,
     has_prices: false,
     write: |trace, options, sink| export(trace, options, Form::Parquet, sink),
 };
@@ -52,6 +53,7 @@ pub(crate) const CSV: Exporter = Exporter {
     about: "A table as text",
     is_text: true,
     has_table: true,
+    has_weight: false,
     has_prices: false,
     write: |trace, options, sink| export(trace, options, Form::Csv, sink),
 };

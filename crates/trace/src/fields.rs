@@ -47,6 +47,9 @@ fields! {
     PRESSURE = "pressure";
     PROVENANCE_STARTED_UNIX_NS = "provenance.started_unix_ns";
     SOFTIRQS = "softirqs";
+    STACKS = "stacks";
+    STACKS_CALLERS = "stacks.callers";
+    STACKS_FRAMES = "stacks.frames";
     SWITCHES = "switches";
     SWITCHES_COST_NS = "switches.cost_ns";
     SWITCHES_NEXT_TID = "switches.next_tid";

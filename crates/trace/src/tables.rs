@@ -8,6 +8,7 @@ mod interrupts;
 mod intervals;
 mod merge;
 mod preemptions;
+mod stacks;
 mod switches;
 mod tasks;
 mod wakes;
@@ -18,6 +19,7 @@ pub use histograms::{CLASS_BITS, HistogramRow, TASK_CLASS_BITS};
 pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;
+pub use stacks::{StackReason, StackRow};
 pub use switches::{PrevState, SwitchRow};
 pub use swtch_columns::rules::{Merge, merge_equal};
 pub use swtch_columns::{Cell, Column, Columns};
@@ -132,6 +134,8 @@ tables! {
     interrupts: InterruptRow,
     /// The run over time.
     intervals: IntervalRow,
+    /// Stacks of switches and wake-ups, the most frequent first.
+    stacks: StackRow,
     /// Distributions.
     histograms: HistogramRow,
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use swtch_trace::tables::{StackRow, SwitchRow};
+use swtch_trace::{Trace, Writer};
 
 /// The examples of a help text: indented lines that begin with the program's name, less the remark after two blanks.
 fn examples(help: &str) -> Vec<String> {
@@ -74,9 +76,29 @@ pub fn furnished() -> super::Home {
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
     // A Trace, and the text that it was made of.
     fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
-    let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "run.swtch"]));
+    let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "imported.swtch"]));
     assert!(imported.status.success(), "{}", stderr(&imported));
+    add_a_stack(&home.path().join("imported.swtch"), &home.path().join("run.swtch"));
     home
+}
+
+/// Copies a Trace, and gives the copy a stack: an imported one has none.
+fn add_a_stack(from: &Path, to: &Path) {
+    let mut trace = Trace::open(from).unwrap();
+    let switches: Vec<SwitchRow> = trace.switches().collect::<Result<_, _>>().unwrap();
+    let (task, frames, function) = ("task".to_owned(), "main;work".to_owned(), "work".to_owned());
+    trace.tables.stacks.push(StackRow {
+        task,
+        frames,
+        function,
+        switches: 2,
+        off_cpu_ns: 9,
+        ..StackRow::default()
+    });
+    let mut writer = Writer::create(to, &trace.header).unwrap();
+    writer.append_switches(&switches).unwrap();
+    trace.tables.put_all(&mut writer).unwrap();
+    writer.finish(&trace.header).unwrap();
 }
 
 /// The example as it stands, but with a second to measure instead of a minute, and of a process and a cgroup that are there.

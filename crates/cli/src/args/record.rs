@@ -16,6 +16,7 @@ use swtch_trace::SourceKind;
     swtch record -a --counts --duration 10s      the same, counted in the kernel\n  \
     swtch record --working-set -- ./server --selftest   also the memory used between switches\n  \
     swtch record --advise -- ./server --selftest        also what to try\n  \
+    swtch record --stacks -- ./server --selftest        also which code switches\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
     swtch record --price 0.05/vcpu-hour --json=bill.json -- ./server --selftest\n\n\
@@ -54,6 +55,12 @@ pub(crate) struct RecordArgs {
     /// Estimate the memory that tasks use between two switches, which bounds the cost of refilling caches
     #[arg(long)]
     pub(crate) working_set: bool,
+    /// Record the code (stacks) that gives up its CPU, is interrupted, or wakes other tasks
+    #[arg(long)]
+    pub(crate) stacks: bool,
+    /// How many different stacks the kernel holds at once
+    #[arg(long, value_name = "N", requires = "stacks", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub(crate) stack_entries: u32,
     /// The Trace to write [default: the first free name of NAME.swtch, NAME-2.swtch, ...]
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,

@@ -13,14 +13,16 @@ use swtch_trace::Trace;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.as_deref().filter(|out| *out != Path::new("-"));
-    args.to.check(args.table.is_some(), args.profile.is_some(), out.is_some()).map_err(WrongUsage)?;
+    args.to
+        .check(args.table.is_some(), args.weight.is_some(), args.profile.is_some(), out.is_some())
+        .map_err(WrongUsage)?;
     if out.is_none() && args.json.asked() && args.json.file().is_none() {
         let problem = "--json cannot go to standard output, where the export goes; write --json=FILE, or export with -o FILE";
         return Err(WrongUsage(problem.to_owned()).into());
     }
     let trace = Trace::open(&args.trace)?;
     let model = if args.to.has_prices { output::prices(args.profile.as_deref())? } else { None };
-    let options = ExportOptions { table: args.table, model: model.as_ref() };
+    let options = ExportOptions { table: args.table, weight: args.weight, model: model.as_ref() };
     let Some(out) = out else {
         let mut sink = BufWriter::with_capacity(1 << 16, io::stdout());
         return match (args.to.write)(&trace, &options, &mut sink) {

@@ -49,6 +49,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         measures_later: given.is_none()
             && !args.no_profile
             && file::own_path().is_some_and(|own| !own.exists()),
+        stacks: args.stacks.then_some(args.stack_entries),
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);

@@ -5,6 +5,7 @@ mod collector;
 mod hardware_counters;
 mod interrupts;
 mod machine_counters;
+mod stacks;
 mod system_intervals;
 mod working_sets;
 
@@ -16,6 +17,7 @@ pub(crate) use collector::Collector;
 use hardware_counters::HardwareCounters;
 use machine_counters::MachineCounters;
 pub(crate) use machine_counters::{add_interrupts, add_machine_state};
+use stacks::Stacks;
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
@@ -28,11 +30,15 @@ pub(crate) struct Collectors(Vec<Box<dyn Collector>>);
 impl Collectors {
     /// Those that have to be there before a command is started: hardware counters are inherited by what this thread starts.
     pub(super) fn begin(options: &Options, group: Option<&Cgroup>) -> Self {
-        Self(vec![
+        let mut collectors: Vec<Box<dyn Collector>> = vec![
             Box::new(HardwareCounters::begin(&options.target)),
             Box::new(WorkingSetEstimate::begin(options, group)),
             Box::new(CgroupSums::begin()),
-        ])
+        ];
+        if let Some(entries) = options.stacks {
+            collectors.push(Box::new(Stacks::begin(options, group, entries)));
+        }
+        Self(collectors)
     }
 
     /// Adds those that count from now on, and tells all that the command runs.

@@ -8,6 +8,7 @@
 pub(crate) mod convert;
 pub(crate) mod counters;
 mod event;
+pub(crate) mod mappings;
 mod order;
 pub(crate) mod record;
 mod ring;

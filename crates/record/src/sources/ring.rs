@@ -11,7 +11,11 @@ pub(super) trait Lapped: Shared {
 
 /// A task's name, as the kernel keeps it: bytes up to the first zero.
 pub(super) fn comm(bytes: &[i8; 16]) -> String {
-    let bytes = bytes.map(i8::cast_unsigned);
+    comm_of_bytes(&bytes.map(i8::cast_unsigned))
+}
+
+/// The same of bytes.
+pub(super) fn comm_of_bytes(bytes: &[u8; 16]) -> String {
     let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }

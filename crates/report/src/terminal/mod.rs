@@ -4,6 +4,7 @@ mod capabilities;
 mod comparison;
 mod flags;
 mod recording;
+mod stacks;
 #[cfg(test)]
 mod tests;
 pub mod top;

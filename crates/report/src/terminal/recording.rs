@@ -1,6 +1,7 @@
 //! A recording as text for a terminal: the bill first, within one screen.
 
 use super::paragraph;
+use super::stacks;
 use crate::recording::{Summary, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
@@ -35,6 +36,7 @@ pub fn recording(summary: &Summary<'_>) -> String {
     text.push_str(&tasks(summary, if groups.is_empty() { TASKS } else { TASKS_BESIDE_GROUPS }));
     text.push_str(&groups);
     text.push_str(&preemptions(summary));
+    text.push_str(&stacks::stacks(summary.trace));
     text.push_str(&circumstances(summary.trace.header));
     if let Some(found) = summary.advice {
         text.push_str(&advice(found));

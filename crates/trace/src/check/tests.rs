@@ -7,7 +7,7 @@ use crate::model::{
     Totals, Unavailable,
 };
 use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, StackRow, TaskRow, WakeRow,
 };
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -148,6 +148,7 @@ fn honest() -> Whole {
         preemptions: vec![PreemptionRow { by_tid: 10, of_tid: 11, count: 30, ns: Some(10 * MS) }],
         interrupts: vec![interrupt(None), interrupt(Some(0))],
         intervals: vec![interval(0), interval(SECOND / 2)],
+        stacks: vec![StackRow { switches: 3, off_cpu_ns: MS, wait_ns: MS, ..StackRow::default() }],
         histograms: vec![
             class("wait", "all", 100, 128, 150),
             class("wait", "all", MS, MS + MS / 4, 50),

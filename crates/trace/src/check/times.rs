@@ -7,6 +7,10 @@ use swtch_units::input_error::Checks;
 pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     intervals(trace, facts, checks);
     interrupts(trace, facts, checks);
+    for row in &trace.stacks {
+        let figure = format!("stacks.wait_ns of {} in {}", row.task, row.function);
+        checks.at_most(&figure, row.wait_ns, row.off_cpu_ns, "stacks.off_cpu_ns");
+    }
     if facts.whole {
         totals(trace, facts, checks);
         machine(trace, facts, checks);

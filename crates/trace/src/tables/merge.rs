@@ -38,10 +38,12 @@ impl Tables {
             preemptions: merge_rows(&self.preemptions, &later.preemptions, |_, _, _| {}),
             interrupts: merge_rows(&self.interrupts, &later.interrupts, |_, _, _| {}),
             intervals: merge_rows(&self.intervals, &later.intervals, |_, _, _| {}),
+            stacks: merge_rows(&self.stacks, &later.stacks, |_, _, _| {}),
             histograms,
         };
         merged.wakes.sort_by_key(|row| Reverse(row.count));
         merged.preemptions.sort_by_key(|row| Reverse(row.count));
+        merged.stacks.sort_by_key(|row| Reverse(row.switches));
         merged
     }
 
@@ -74,6 +76,7 @@ impl Tables {
             preemptions: delta_rows(&self.preemptions, &earlier.preemptions, growth, |_, _, _| {}),
             interrupts: delta_rows(&self.interrupts, &earlier.interrupts, growth, |_, _, _| {}),
             intervals: delta_rows(&self.intervals, &earlier.intervals, growth, |_, _, _| {}),
+            stacks: delta_rows(&self.stacks, &earlier.stacks, growth, |_, _, _| {}),
             histograms,
         }
     }

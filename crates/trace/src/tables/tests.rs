@@ -98,7 +98,7 @@ fn large_tables_have_several_row_groups() {
 fn too_long_a_text_is_refused_and_the_longest_is_kept() {
     let task = |length| TaskRow { comm: "x".repeat(length), ..TaskRow::default() };
     let error = encode(&[task(4097)], Vec::new()).unwrap_err();
-    assert!(error.to_string().contains("column comm: a text has more than 4096 bytes"), "{error}");
+    assert!(error.to_string().contains("column comm: a text has more than 65536 bytes"), "{error}");
     assert_eq!(read::<TaskRow>(written(&[task(4096)]).path()).unwrap(), [task(4096)]);
 }
 
@@ -204,6 +204,7 @@ fn any_tables() -> impl Strategy<Value = Tables> {
         preemptions: any_rows(&rows),
         interrupts: any_rows(&rows),
         intervals: any_rows(&rows),
+        stacks: any_rows(&rows),
         histograms: if fine {
             any_histograms::<CLASS_BITS>(&values)
         } else {

@@ -106,7 +106,7 @@ impl Converter {
                     emit(SampleRecord::Event(Event::Switch(half(record, *tid, 0, PrevState::Dead))));
                 }
             }
-            What::Read { .. } | What::Lost(_) | What::Other => {}
+            What::Read { .. } | What::Mapped { .. } | What::Lost(_) | What::Other => {}
         }
     }
 

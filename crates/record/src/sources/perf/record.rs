@@ -30,6 +30,8 @@ pub(crate) enum What {
     Exit { pid: u32, tid: u32 },
     /// What a counter of a task that ended came to: the counter's number, and its value, times enabled and running, ns.
     Read { tid: u32, id: u64, value: u64, enabled_ns: u64, running_ns: u64 },
+    /// A process mapped code, at an address, from a place of a file.
+    Mapped { pid: u32, start: u64, length: u64, offset: u64, path: String },
     /// This many records were lost, because the ring had no place for them.
     Lost(u64),
     /// Nothing that concerns us.
@@ -41,6 +43,7 @@ const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const READ: u32 = 8;
+const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
 const SWITCH: u32 = 14;
 const SWITCH_CPU_WIDE: u32 = 15;
@@ -74,7 +77,7 @@ pub(super) fn parse(words: &[u64]) -> Option<Record> {
         SWITCH | SWITCH_CPU_WIDE => switch(kind, misc, body)?,
         COMM => {
             let (pid, tid) = pair(*body.first()?);
-            What::Comm { pid, tid, comm: comm(&body[1..]), exec: misc & MISC_COMM_EXEC != 0 }
+            What::Comm { pid, tid, comm: text(&body[1..], 15), exec: misc & MISC_COMM_EXEC != 0 }
         }
         FORK => {
             let ((pid, parent_pid), (tid, parent_tid)) = (pair(*body.first()?), pair(*body.get(1)?));
@@ -87,6 +90,14 @@ pub(super) fn parse(words: &[u64]) -> Option<Record> {
         READ => {
             let [who, value, enabled_ns, running_ns, id] = *body else { return None };
             What::Read { tid: pair(who).1, id, value, enabled_ns, running_ns }
+        }
+        MMAP2 => {
+            let [process, start, length, offset, _device, _inode, _generation, _rights, ref path @ ..] =
+                *body
+            else {
+                return None;
+            };
+            What::Mapped { pid: pair(process).0, start, length, offset, path: text(path, usize::MAX) }
         }
         LOST => What::Lost(*body.get(1)?),
         LOST_SAMPLES => What::Lost(*body.first()?),
@@ -103,10 +114,10 @@ fn switch(kind: u32, misc: u16, body: &[u64]) -> Option<What> {
     Some(What::Out { preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0, next })
 }
 
-/// A name: bytes up to the first zero.
-fn comm(words: &[u64]) -> String {
+/// Text: `most` bytes, or up to the first zero.
+fn text(words: &[u64], most: usize) -> String {
     let bytes: Vec<u8> =
-        words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).take(15).collect();
+        words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).take(most).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -150,6 +161,16 @@ pub(super) mod tests {
                 written(READ, 0, &[two(9, 7), 100, 50, 25, 42], tail),
                 What::Read { tid: 7, id: 42, value: 100, enabled_ns: 50, running_ns: 25 },
             ),
+            (
+                written(MMAP2, 0, &[two(9, 7), 0x40_0000, 0x1000, 0x2000, 0, 0, 0, 5, name], tail),
+                What::Mapped {
+                    pid: 9,
+                    start: 0x40_0000,
+                    length: 0x1000,
+                    offset: 0x2000,
+                    path: "worker".into(),
+                },
+            ),
             (written(LOST, 0, &[42, 17], tail), What::Lost(17)),
             (written(LOST_SAMPLES, 0, &[18], tail), What::Lost(18)),
             (written(9, 0, &[1, 2, 3], tail), What::Other),
@@ -163,9 +184,11 @@ pub(super) mod tests {
     #[test]
     fn what_is_cut_is_nothing() {
         let tail = [two(70, 71), 5000, two(3, 0)];
-        for (kind, body) in [(SWITCH_CPU_WIDE, 1), (COMM, 1), (FORK, 2), (EXIT, 2), (READ, 5), (LOST, 2)] {
+        for (kind, body) in
+            [(SWITCH_CPU_WIDE, 1), (COMM, 1), (FORK, 2), (EXIT, 2), (READ, 5), (MMAP2, 8), (LOST, 2)]
+        {
             for length in 0..body {
-                let words = written(kind, MISC_SWITCH_OUT, &[1, 2, 3, 4, 5][..length], tail);
+                let words = written(kind, MISC_SWITCH_OUT, &[1, 2, 3, 4, 5, 6, 7, 8][..length], tail);
                 assert_eq!(parse(&words), None, "kind {kind} with {length} words");
             }
         }

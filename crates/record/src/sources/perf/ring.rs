@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 /// Places of `data_head` and `data_tail` in the page before the records, in words (`struct perf_event_mmap_page`).
 const HEAD: usize = 1024 / 8;
 const TAIL: usize = 1032 / 8;
-/// The longest record is far shorter; a longer one is none.
-const MOST_WORDS: usize = 64;
+/// The longest record has the path of a file (4,096 bytes); a longer one is none.
+const MOST_WORDS: usize = 544;
 
 /// A mapped ring.
 pub(super) struct Ring {

@@ -1,0 +1,220 @@
+//! `swtch record --stacks` names the code that switches, in programs of five languages made for it: `programs/stacks.*`.
+
+use crate::common::{Home, home, run, skip, stderr, stdout, swtch, without_bpf};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ROUNDS: u64 = 300;
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/programs").join(name)
+}
+
+/// Runs a compiler; whether it is there.
+fn compiled(command: &mut Command) -> bool {
+    match command.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", stderr(&output));
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// The summary of a recording with stacks, and what it printed.
+fn recorded(home: &Home, more: &[&str], command: &[&str]) -> Value {
+    let mut recorder = swtch(home.path());
+    recorder.args([
+        "record",
+        "--no-profile",
+        "--stacks",
+        "--json=summary.json",
+        "-o",
+        "run.swtch",
+        "--force",
+    ]);
+    let output = run(recorder.args(more).arg("--").args(command));
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&fs::read_to_string(home.path().join("summary.json")).unwrap()).unwrap()
+}
+
+/// Switches by function, of one reason, the most first; only those of the program's own tasks.
+fn functions(summary: &Value, reason: &str) -> Vec<(String, u64)> {
+    let mut sums: Vec<(String, u64)> = Vec::new();
+    for row in summary["stacks"].as_array().unwrap().iter().filter(|row| row["reason"] == reason) {
+        let (function, switches) = (row["function"].as_str().unwrap(), row["switches"].as_u64().unwrap());
+        match sums.iter_mut().find(|(name, _)| name == function) {
+            Some((_, sum)) => *sum += switches,
+            None => sums.push((function.to_owned(), switches)),
+        }
+    }
+    sums.sort_by_key(|(_, switches)| std::cmp::Reverse(*switches));
+    sums
+}
+
+/// The stack at which tasks slept most often.
+fn most_frequent(summary: &Value) -> &Value {
+    summary["stacks"].as_array().unwrap().iter().find(|row| row["reason"] == "voluntary").unwrap()
+}
+
+/// The culprit comes first, with a switch for each sleep; what came before its code was known may be under another name.
+fn names_the_culprit(summary: &Value) {
+    let found = functions(summary, "voluntary");
+    // Go's scheduler has threads of its own, which sleep as they like.
+    let (function, switches) = found.iter().find(|(name, _)| !name.starts_with("runtime.")).unwrap();
+    assert!(function.contains("culprit"), "{found:?}");
+    assert!((ROUNDS * 9 / 10..=ROUNDS + 30).contains(switches), "{found:?}");
+}
+
+#[test]
+fn the_code_that_switches_is_named_with_and_without_frame_pointers() {
+    let test = "the_code_that_switches_is_named_with_and_without_frame_pointers";
+    if let Some(why) = without_bpf() {
+        return skip(test, &why);
+    }
+    let home = home();
+    let program = home.path().join("program");
+    for pointers in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-pthread", pointers, "-o"]).arg(&program).arg(source("stacks.c"));
+        if !compiled(&mut compiler) {
+            return skip(test, "no C compiler here");
+        }
+        let summary = recorded(&home, &[], &["./program", "300"]);
+        names_the_culprit(&summary);
+        let voluntary = functions(&summary, "voluntary");
+        let of =
+            |name: &str| voluntary.iter().find(|(function, _)| function == name).map_or(0, |found| found.1);
+        assert!((27..=33).contains(&of("minor")), "{voluntary:?}");
+        // Two threads take turns; on one CPU each turn is a switch, and on two a byte may be there already.
+        assert!(
+            of("hand_over") > 0 && functions(&summary, "wake").iter().any(|(name, _)| name == "hand_over")
+        );
+        // Each switch that the kernel counts has a stack.
+        let stacks: u64 = voluntary.iter().map(|(_, switches)| switches).sum();
+        let counted: u64 =
+            summary["tasks"].as_array().unwrap().iter().map(|task| task["voluntary"].as_u64().unwrap()).sum();
+        assert!(stacks.abs_diff(counted) <= 3 && summary["lost"] == 0, "{stacks} of {counted}");
+        let row = most_frequent(&summary);
+        let frames: Vec<&str> =
+            row["frames"].as_array().unwrap().iter().map(|frame| frame.as_str().unwrap()).collect();
+        let place = |name: &str| frames.iter().position(|frame| *frame == name);
+        assert!(
+            place("main") < place("culprit") && place("culprit") < place("clock_nanosleep"),
+            "{frames:?}"
+        );
+        assert!(frames.last().unwrap().ends_with("_[k]"), "{frames:?}");
+        assert!(row["off_cpu_ns"].as_u64() >= Some(ROUNDS * 9 / 10 * 200_000), "{row}");
+        assert!(row["wait_ns"].as_u64() <= row["off_cpu_ns"].as_u64());
+    }
+    exports(&home);
+    a_full_table_is_counted(&home);
+    a_stripped_program_is_named(&home, &program);
+}
+
+/// What the Trace in `home` is handed to other programs as.
+fn exports(home: &Home) {
+    let output =
+        run(swtch(home.path()).args(["export", "run.swtch", "--to", "folded", "--weight", "switches"]));
+    let text = stdout(&output);
+    let culprit: u64 = text
+        .lines()
+        .filter(|line| line.starts_with("program;voluntary;") && line.contains(";main;culprit;"))
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert!((ROUNDS * 9 / 10..=ROUNDS).contains(&culprit), "{text}");
+    let output = run(swtch(home.path()).args(["export", "run.swtch", "--to", "csv", "--weight", "wait"]));
+    assert!(stderr(&output).contains("--weight goes with --to folded"), "{}", stderr(&output));
+}
+
+fn a_full_table_is_counted(home: &Home) {
+    let summary = recorded(home, &["--stack-entries", "2"], &["./program", "20"]);
+    let losses = summary["losses"].as_array().unwrap();
+    let full = losses.iter().find(|row| row["what"].as_str().unwrap().contains("--stack-entries")).unwrap();
+    let seen: u64 =
+        summary["stacks"].as_array().unwrap().iter().map(|row| row["switches"].as_u64().unwrap()).sum();
+    assert!(
+        summary["stacks"].as_array().unwrap().len() <= 2 && full["events"].as_u64().unwrap() > 0,
+        "{seen}"
+    );
+}
+
+fn a_stripped_program_is_named(home: &Home, program: &Path) {
+    if !compiled(Command::new("strip").arg(program)) {
+        return skip("a_stripped_program_is_named", "no strip here");
+    }
+    let summary = recorded(home, &[], &["./program", "20"]);
+    let missing = summary["unavailable"].as_array().unwrap();
+    let frames = missing.iter().find(|row| row["what"] == "stacks.frames").unwrap();
+    assert!(frames["why"].as_str().unwrap().contains("/program"), "{frames}");
+    // The address and the build id stay, so that it can be looked up later.
+    let (function, _) = &functions(&summary, "voluntary")[0];
+    assert!(function.starts_with("program+0x") && function.contains("[build id "), "{function}");
+    // Callers are known without symbols.
+    assert!(most_frequent(&summary)["frames"].as_array().unwrap().len() > 8, "{}", summary["stacks"][0]);
+}
+
+#[test]
+fn a_trace_without_stacks_says_what_records_them() {
+    let home = home();
+    let mut recorder = swtch(home.path());
+    let output =
+        run(recorder.args(["record", "--no-profile", "--source=procfs", "-o", "run.swtch", "--", "true"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = run(swtch(home.path()).args(["export", "run.swtch", "--to", "folded"]));
+    assert!(stderr(&output).contains("swtch record --stacks"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_code_of_other_languages_is_named() {
+    let test = "the_code_of_other_languages_is_named";
+    if let Some(why) = without_bpf() {
+        return skip(test, &why);
+    }
+    let home = home();
+    let program = home.path().join("program");
+    for pointers in ["no", "yes"] {
+        let pointers = format!("force-frame-pointers={pointers}");
+        let mut compiler = Command::new("rustc");
+        compiler.args(["--edition=2021", "-O", "-C", &pointers, "-o"]).arg(&program).arg(source("stacks.rs"));
+        if compiled(&mut compiler) {
+            names_the_culprit(&recorded(&home, &[], &["./program"]));
+        } else {
+            skip(test, "no rustc here");
+        }
+    }
+    let mut go = Command::new("go");
+    go.args(["build", "-o"]).arg(&program).arg(source("stacks.go")).env("GOFLAGS", "-mod=mod");
+    if compiled(&mut go) {
+        names_the_culprit(&recorded(&home, &[], &["./program"]));
+    } else {
+        skip(test, "no Go here");
+    }
+    let script = |name: &str| source(name).to_str().unwrap().to_owned();
+    match python() {
+        Some(python) => {
+            names_the_culprit(&recorded(&home, &[], &[&python, "-X", "perf", &script("stacks.py")]))
+        }
+        None => skip(test, "no Python that writes names for perf (3.12 and later)"),
+    }
+    if compiled(Command::new("node").arg("--version")) {
+        names_the_culprit(&recorded(&home, &[], &["node", "--perf-basic-prof", &script("stacks.js")]));
+    } else {
+        skip(test, "no Node.js here");
+    }
+}
+
+/// A Python that writes names for perf.
+fn python() -> Option<String> {
+    let versions = fs::read_dir(std::env::var_os("HOME").map(PathBuf::from)?.join(".pyenv/versions"));
+    let own = versions.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
+    let known = own.map(|path| path.to_string_lossy().into_owned()).chain(["python3".to_owned()]);
+    known.into_iter().find(|python| {
+        let asked = Command::new(python)
+            .args(["-X", "perf", "-c", "import sys; sys.exit(not sys.is_stack_trampoline_active())"])
+            .output();
+        asked.is_ok_and(|output| output.status.success())
+    })
+}
