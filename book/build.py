@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import links
+import notebooks
 import pictures
 import reference
 
@@ -66,10 +67,16 @@ def stage(source: Path, swtch: Path) -> None:
         for path in (ROOT / "docs").rglob("*.md")
     }
     pages |= OUTSIDE
+    for path in (ROOT / "docs").rglob("*.ipynb"):
+        pages[path.relative_to(ROOT).as_posix()] = (
+            path.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
+        )
     generated = reference.pages(ROOT, swtch)
     pages |= {f"docs/{name}": name for name in generated}
     for origin, name in pages.items():
         text = generated.get(name) or (ROOT / origin).read_text(encoding="utf-8")
+        if origin.endswith(".ipynb"):
+            text = notebooks.page(text, origin)
         text = links.rewritten(text, origin, pages, ROOT)
         if name == "index.md":
             # In the plain file they would be links to nothing.

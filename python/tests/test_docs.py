@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from notebook_shell import run_notebook
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -22,3 +23,12 @@ def test_every_example_in_python_runs(page: str, tmp_path: Path, monkeypatch: py
         # The lines of a failure are those of the page.
         lines = "\n" * text.count("\n", 0, block.start(1)) + block.group(1)
         exec(compile(lines, str(DOCS / page), "exec"), names)
+
+
+def test_the_notebook_runs() -> None:
+    pytest.importorskip("pandas")
+    names = run_notebook(DOCS / "tutorials" / "notebook.ipynb")
+    # Each message is waited for on either side; samples see all of it as well, since the threads of the caller stay.
+    assert names["switches"][1] > 2_000 and names["switches"][1] > 3 * names["switches"][100]
+    assert names["tasks"]["voluntary"].sum() > 2_000 and names["bill"] is not None
+    assert list(names["groups"]["name"])

@@ -8,11 +8,11 @@ import sys
 import time
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
 import pandas
 import pyarrow
 import pytest
+from notebook_shell import Shell
 
 import swtch
 
@@ -64,25 +64,9 @@ def test_an_error_of_the_block_is_what_is_raised() -> None:
     assert traces == []
 
 
-class Shell:
-    """What a notebook's shell has that the extension uses."""
-
-    def __init__(self) -> None:
-        self.magics: dict[tuple[str, str], Any] = {}
-        self.names: dict[str, Any] = {"nap": nap}
-
-    def register_magic_function(self, function: Any, kind: str, name: str) -> None:
-        self.magics[kind, name] = function
-
-    def run_cell(self, cell: str) -> None:
-        exec(cell, self.names)
-
-    def push(self, names: dict[str, Any]) -> None:
-        self.names.update(names)
-
-
 def test_a_cell_of_a_notebook_is_recorded() -> None:
     shell = Shell()
+    shell.names["nap"] = nap
     swtch.load_ipython_extension(shell)
     magic = shell.magics["cell", "swtch"]
     shown = magic("found", "nap()\nafter = 1")
