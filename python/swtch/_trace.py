@@ -203,6 +203,11 @@ class Trace:
         return Table(self, "interrupts")
 
     @property
+    def stacks(self) -> Table:
+        """Stacks of tasks that switched or woke others; empty unless they were asked for."""
+        return Table(self, "stacks")
+
+    @property
     def intervals(self) -> Table:
         """The run over time."""
         return Table(self, "intervals")

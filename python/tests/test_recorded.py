@@ -8,6 +8,7 @@ import sys
 import time
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import get_args
 
 import pandas
 import pyarrow
@@ -81,6 +82,10 @@ def test_a_trace_and_a_profile_are_streams_of_arrow(golden: Path) -> None:
     trace = swtch.record(["sh", "-c", "sleep 0.01"])
     assert pyarrow.table(trace) == trace.tasks.to_arrow() == pyarrow.table(trace.table("tasks"))
     assert pandas.DataFrame.from_arrow(trace.tasks)["comm"].tolist() == trace.tasks["comm"]
+    # Every table is an attribute by its name.
+    for name in get_args(swtch.TraceTable):
+        table = getattr(trace, name)
+        assert isinstance(table, swtch.Table) and table.name == name
     profile = swtch.Profile.load(golden)
     assert pyarrow.table(profile) == profile.to_arrow("direct")
     reader = pyarrow.RecordBatchReader.from_stream(trace.cgroups)
