@@ -38,19 +38,16 @@ pub(super) fn build(target: Target, optimised: bool) -> Result<Programs> {
     let triple = target.triple(CLibrary::Musl);
     let mut command = Command::new(toolchain::tool("cargo-zigbuild")?);
     command.args(["zigbuild", "--locked", "--workspace", "--target", &triple]);
-    command.args(["--target-dir", "target/dist/build"]);
+    command.args(["--target-dir", toolchain::TARGET_DIR]);
     command.args(NAMES.iter().flat_map(|name| ["--bin", name]));
     command.args(optimised.then_some("--release"));
     toolchain::choose(&mut command, target, CLibrary::Musl)?;
-    // Line tables are four fifths of a program.
-    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
-    command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     let outcome = stream(&mut command)?;
     if !outcome.succeeded {
         bail!("cargo: {}", outcome.status);
     }
     let built =
-        Path::new("target/dist/build").join(&triple).join(if optimised { "release" } else { "debug" });
+        Path::new(toolchain::TARGET_DIR).join(&triple).join(if optimised { "release" } else { "debug" });
     let folder = Path::new("target/dist").join(target.arch);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for name in NAMES {

@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Where everything is compiled: programs and wheels share what runs on this machine while they are built.
+pub(super) const TARGET_DIR: &str = "target/dist/build";
+
 /// A program of the Python environment.
 pub(super) fn tool(name: &str) -> Result<PathBuf> {
     let path = std::path::absolute(Path::new(PYTHON).with_file_name(name))?;
@@ -33,6 +36,9 @@ pub(super) fn choose(command: &mut Command, target: Target, c_library: CLibrary)
         let name = format!("CARGO_TARGET_{}_RUSTFLAGS", triple.to_uppercase().replace('-', "_"));
         command.env(name, "-C link-self-contained=no");
     }
+    // Line tables are four fifths of a program.
+    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     c_libraries::build(target, c_library)?.give_to(command, &triple);
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
         let mut command = Command::new(toolchain::tool("maturin")?);
         command.args(["build", "--locked", "--zig", "--out", DIST, "--target", &triple]);
         command.args(["--compatibility", Target::wheel_platform(c_library)]);
-        command.args(["--target-dir", "target/dist/wheel"]);
+        command.args(["--target-dir", toolchain::TARGET_DIR]);
         command.args(programs.optimised.then_some("--release"));
         toolchain::choose(&mut command, programs.target, c_library)?;
         let outcome = stream(&mut command)?;
