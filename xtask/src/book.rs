@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 const OUT: &str = "target/book";
+/// The command that `make build` made.
+const SWTCH: &str = "target/release/swtch";
 
 /// The chore: builds the command and with it the book.
 pub(crate) fn book() -> Result<bool> {
@@ -14,10 +16,15 @@ pub(crate) fn book() -> Result<bool> {
         bail!("there is no {PYTHON}; run: tools/setup book");
     }
     let command = stream(cargo().args(["build", "--release", "--workspace", "--bin", "swtch"]))?;
-    Ok(command.succeeded && build()?.succeeded)
+    Ok(command.succeeded && build_here()?.succeeded)
 }
 
-/// The book of the command that was built.
-pub(crate) fn build() -> Result<Outcome> {
-    stream(Command::new(PYTHON).args(["book/build.py", "target/release/swtch", OUT]))
+/// The book of the command that was built here.
+pub(crate) fn build_here() -> Result<Outcome> {
+    build(Path::new(SWTCH), OUT)
+}
+
+/// The book of a command, which must run here.
+pub(crate) fn build(swtch: &Path, out: &str) -> Result<Outcome> {
+    stream(Command::new(PYTHON).arg("book/build.py").arg(swtch).arg(out))
 }

@@ -25,6 +25,7 @@ mod steps;
 mod summary;
 mod unsafe_code;
 mod wheel;
+mod workflows;
 
 use anyhow::{Result, bail};
 use std::path::Path;

@@ -1,16 +1,42 @@
-//! What Cargo's registry asks of a crate: every file that it includes lies inside it, and its manifest describes it.
+//! What packages ask for: every file that a crate includes lies inside it, its manifest describes it, and the list of what is linked into the
+//! programs is valid CycloneDX.
 
-use crate::metadata::Package;
+use crate::dist::sbom;
+use crate::metadata::{Package, workspace};
+use crate::process::stream;
+use crate::step::Counts;
 use crate::unsafe_code::rust_files;
+use crate::wheel::PYTHON;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 /// What a source includes when it is compiled, up to the name of the file.
 const INCLUDES: [&str; 4] = ["include_str!(\"", "include_bytes!(\"", "include!(\"", "#[path = \""];
 
+/// Where the list is written to be checked.
+const SBOM: &str = "target/tmp/sbom";
+
+/// The step.
+pub(crate) fn check() -> Result<Counts> {
+    let mut counts = Counts::of_complaints(complaints(&workspace()?)?);
+    fs::create_dir_all(SBOM).with_context(|| format!("cannot make {SBOM}"))?;
+    sbom::write(Path::new(SBOM))?;
+    counts.add(if Path::new(PYTHON).exists() {
+        let file = Path::new(SBOM).join(sbom::NAME);
+        Counts::of_command(&stream(Command::new(PYTHON).arg("packaging/check_sbom.py").arg(file))?)
+    } else {
+        Counts::skipped(
+            "packages",
+            format!("CycloneDX is not checked: there is no {PYTHON}; `make setup` installs it"),
+        )
+    });
+    Ok(counts)
+}
+
 /// Files that a published crate includes from outside itself, and fields that its manifest lacks.
-pub(crate) fn complaints(packages: &[Package]) -> Result<Vec<String>> {
+fn complaints(packages: &[Package]) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for package in packages.iter().filter(|package| package.is_published) {
         complaints

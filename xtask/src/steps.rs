@@ -7,7 +7,7 @@ use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
     architecture, book, check_list, circles, dependency_list, features, imports, junit, language, licences,
-    metadata, packages, rust_tests, unsafe_code,
+    metadata, packages, rust_tests, unsafe_code, workflows,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -17,13 +17,14 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. [`GUESTS`] comes last.
-const STEPS: [(&str, Run); 21] = [
+const STEPS: [(&str, Run); 22] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
-    ("packages", || Ok(Counts::of_complaints(packages::complaints(&metadata::workspace()?)?))),
+    ("packages", packages::check),
+    ("workflows", workflows::check),
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("architecture", || Ok(Counts::of_complaints(architecture::complaints(&metadata::workspace()?)?))),
@@ -171,7 +172,7 @@ fn python() -> Result<Counts> {
 fn book() -> Result<Counts> {
     match without_python("book") {
         Some(skipped) => Ok(skipped),
-        None => Ok(Counts::of_command(&book::build()?)),
+        None => Ok(Counts::of_command(&book::build_here()?)),
     }
 }
 

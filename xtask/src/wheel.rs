@@ -14,6 +14,8 @@ const SCRIPTS: &str = "python/swtch.data/scripts";
 
 /// Likewise what goes below the environment's own directory: where `swtch faas` looks for its handlers.
 const FUNCTIONS: &str = "python/swtch.data/data/share/swtch/functions";
+/// Likewise documents; `swtch book` opens the directory `book` in it.
+pub(crate) const DOCUMENTS: &str = "python/swtch.data/data/share/doc/swtch";
 /// Parts of the handlers' directories that are not deployed.
 const NOT_CARRIED: [&str; 6] = ["tests", "test", "vectors", "target", "node_modules", "__pycache__"];
 
@@ -40,7 +42,7 @@ pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
         return Ok(command);
     }
     let programs = PROGRAMS.map(|name| Path::new("target/release").join(name));
-    carry(programs.clone().into_iter())?;
+    carry(programs.clone().into_iter(), None)?;
     for program in programs.iter().filter_map(|program| program.file_name()) {
         // The line tables are four fifths of it. Where there is no strip, the wheel is larger and just as good.
         match stream(Command::new("strip").arg(Path::new(SCRIPTS).join(program))) {
@@ -54,29 +56,22 @@ pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
     stream(Command::new(PYTHON).args(["-m", "maturin", "build", "--release", "--out", WHEELS]))
 }
 
-/// Puts programs, and the handlers of `swtch faas`, where a wheel takes them from.
-pub(crate) fn carry(programs: impl Iterator<Item = PathBuf>) -> Result<()> {
-    if Path::new(SCRIPTS).is_dir() {
-        std::fs::remove_dir_all(SCRIPTS).with_context(|| format!("cannot empty {SCRIPTS}"))?;
+/// Puts programs, the handlers of `swtch faas` and the book, if there is one, where a wheel takes them from.
+pub(crate) fn carry(programs: impl Iterator<Item = PathBuf>, book: Option<&Path>) -> Result<()> {
+    for old in [SCRIPTS, FUNCTIONS, DOCUMENTS].into_iter().filter(|old| Path::new(old).is_dir()) {
+        std::fs::remove_dir_all(old).with_context(|| format!("cannot empty {old}"))?;
     }
     std::fs::create_dir_all(SCRIPTS).with_context(|| format!("cannot make {SCRIPTS}"))?;
     for program in programs {
         let copy = Path::new(SCRIPTS).join(program.file_name().unwrap_or_default());
         std::fs::copy(&program, &copy).with_context(|| format!("cannot copy to {}", copy.display()))?;
     }
-    carry_functions()
+    copy_tree(Path::new("functions"), Path::new(FUNCTIONS))?;
+    book.map_or(Ok(()), |book| copy_tree(book, &Path::new(DOCUMENTS).join("book")))
 }
 
-/// Puts the handlers of `swtch faas` where the wheel takes them from.
-fn carry_functions() -> Result<()> {
-    let to = Path::new(FUNCTIONS);
-    if to.is_dir() {
-        std::fs::remove_dir_all(to).with_context(|| format!("cannot empty {FUNCTIONS}"))?;
-    }
-    copy_tree(Path::new("functions"), to)
-}
-
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+/// Copies a directory without what is not delivered.
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     for entry in std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
         let entry = entry?;

@@ -1,7 +1,7 @@
 //! The static programs as an archive to unpack anywhere.
 
 use super::programs::Programs;
-use super::{DIST, tree, version};
+use super::{DIST, sbom, tree, version};
 use crate::process::stream;
 use anyhow::{Result, bail};
 use std::fs;
@@ -14,12 +14,11 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
     let parent = Path::new("target/dist/archive");
     let folder = parent.join(&name);
     tree::lay_out(programs, &folder)?;
+    tree::put_book(&folder)?;
+    tree::put_licences(&folder.join("LICENSES"))?;
+    sbom::write(&folder)?;
     for text in ["README.md", "CHANGELOG.md"] {
         tree::put(&fs::read(text)?, &folder.join(text), 0o644)?;
-    }
-    for entry in fs::read_dir("LICENSES")? {
-        let entry = entry?;
-        tree::put(&fs::read(entry.path())?, &folder.join("LICENSES").join(entry.file_name()), 0o644)?;
     }
     let file = Path::new(DIST).join(format!("{name}.tar.gz"));
     let outcome = stream(

@@ -74,7 +74,7 @@ pub(super) fn build(target: Target, c_library: CLibrary) -> Result<CLibraries> {
 }
 
 /// The directory of libbpf-sys, which Cargo has fetched.
-fn source() -> Result<PathBuf> {
+pub(super) fn source() -> Result<PathBuf> {
     let output = cargo().args(["metadata", "--format-version", "1", "--locked"]).output()?;
     if !output.status.success() {
         bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());

@@ -20,6 +20,7 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
         fs::remove_dir_all(&root).with_context(|| format!("cannot empty {}", root.display()))?;
     }
     tree::lay_out(programs, &root.join("usr"))?;
+    tree::put_book(&root.join("usr"))?;
     for page in fs::read_dir(root.join("usr/share/man/man1"))? {
         compress(&page?.path())?;
     }
@@ -81,7 +82,9 @@ fn copyright() -> Result<String> {
         Ok(text.trim_end().lines().map(line).collect::<Vec<_>>().join("\n"))
     };
     let text = read("copyright")?;
-    Ok(text.replace("@MIT@", &indented("MIT")?).replace("@BSD-2-Clause@", &indented("BSD-2-Clause")?))
+    ["MIT", "BSD-2-Clause", "Zlib"]
+        .into_iter()
+        .try_fold(text, |text, name| Ok(text.replace(&format!("@{name}@"), &indented(name)?)))
 }
 
 /// The changes are in the project's own CHANGELOG; Debian's format wants an entry a version.
@@ -126,8 +129,12 @@ mod tests {
     fn the_copyright_holds_the_licences_and_no_place_left_to_fill() {
         in_the_root();
         let text = copyright().unwrap();
-        assert!(text.contains("Permission is hereby granted") && !text.contains("@MIT@"), "{text}");
-        assert!(text.contains("Redistribution and use") && !text.contains("@BSD"), "{text}");
+        for words in
+            ["Permission is hereby granted", "Redistribution and use", "Jean-loup Gailly        Mark Adler"]
+        {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!["@MIT", "@BSD", "@Zlib"].iter().any(|place| text.contains(place)), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The container image: the static programs and nothing else.
 
 use super::programs::Programs;
-use super::{DIST, tree, version};
+use super::{DIST, sbom, tree, version};
 use crate::process::stream;
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -12,6 +12,9 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
     let (version, arch) = (version()?, programs.target.arch);
     let context = Path::new("target/dist/image").join(arch);
     tree::lay_out(programs, &context)?;
+    let doc = context.join("share/doc/swtch");
+    tree::put_licences(&doc.join("LICENSES"))?;
+    sbom::write(&doc)?;
     let name = format!("swtch:{version}-{}", programs.target.image);
     let archive = format!("oci-archive:{DIST}/swtch-{version}-{arch}-image.tar:swtch:{version}");
     // Nothing runs in the image while it is built, so no rights are needed.

@@ -6,12 +6,13 @@ mod checksums;
 mod deb;
 mod image;
 mod programs;
-mod sbom;
+pub(crate) mod sbom;
 mod target;
 mod toolchain;
 mod tree;
 mod wheels;
 
+use crate::book;
 use anyhow::{Context, Result, bail};
 use programs::Programs;
 use std::fs;
@@ -21,6 +22,8 @@ use target::Target;
 
 /// Where artefacts go.
 const DIST: &str = "dist";
+/// Where the book is laid out, which archives, packages and wheels carry.
+const BOOK: &str = "target/dist/book";
 
 pub(crate) const HELP: &str = "\
 cargo xtask dist [--arch x86_64|aarch64] [--dev] [KIND...]
@@ -48,6 +51,9 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
         let start = Instant::now();
         let programs = programs::build(*target, wanted.optimised)?;
         println!("\nThe programs for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
+        if target == &wanted.targets[0] {
+            book()?;
+        }
         for (kind, make) in KINDS.iter().filter(|(kind, _)| wanted.kinds.contains(kind)) {
             let start = Instant::now();
             make(&programs).with_context(|| format!("cannot make the {kind} for {}", target.arch))?;
@@ -57,6 +63,17 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
     sbom::write(Path::new(DIST))?;
     checksums::write(Path::new(DIST))?;
     Ok(true)
+}
+
+/// The book, by a command that runs here.
+fn book() -> Result<()> {
+    let start = Instant::now();
+    let outcome = book::build(&Programs::runnable()?, BOOK)?;
+    if !outcome.succeeded {
+        bail!("the book: {}", outcome.status);
+    }
+    println!("The book: {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
 }
 
 fn wanted(arguments: &[String]) -> Result<Wanted> {

@@ -1,7 +1,7 @@
 //! The list of what is linked into the programs, with licences: a bill of materials in CycloneDX's JSON (version 1.5).
 
 use super::programs::NAMES;
-use super::version;
+use super::{c_libraries, version};
 use crate::process::cargo;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -9,17 +9,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-const NAME: &str = "swtch.cdx.json";
-/// What crates and zig bring in C, and under which licences.
-const IN_C: [(&str, &str); 4] = [
-    ("libbpf", "LGPL-2.1-only OR BSD-2-Clause"),
-    ("elfutils-libelf", "GPL-2.0-or-later OR LGPL-3.0-or-later"),
-    ("zlib", "Zlib"),
-    ("musl", "MIT"),
+pub(crate) const NAME: &str = "swtch.cdx.json";
+/// What crates and zig bring in C, under which licences, and the file of the crate libbpf-sys where its version comes after these words.
+const IN_C: [(&str, &str, Option<(&str, &str)>); 6] = [
+    ("libbpf", "LGPL-2.1-only OR BSD-2-Clause", Some(("Cargo.toml", "+v"))),
+    ("elfutils-libelf", "GPL-2.0-or-later OR LGPL-3.0-or-later", Some(("elfutils/NEWS", "Version "))),
+    ("zlib", "Zlib", Some(("zlib/ChangeLog", "Changes in "))),
+    ("musl", "MIT", None),
+    ("libunwind", "Apache-2.0 WITH LLVM-exception", None),
+    ("compiler-rt", "Apache-2.0 WITH LLVM-exception", None),
 ];
 
 /// Writes `swtch.cdx.json` into a directory.
-pub(super) fn write(folder: &Path) -> Result<()> {
+pub(crate) fn write(folder: &Path) -> Result<()> {
     let mut command = cargo();
     command.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}\t{l}"]);
     command.args(NAMES.iter().flat_map(|name| ["--package", name]));
@@ -27,7 +29,8 @@ pub(super) fn write(folder: &Path) -> Result<()> {
     if !output.status.success() {
         bail!("`cargo tree`: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    let components = components(&String::from_utf8_lossy(&output.stdout));
+    let mut components = components(&String::from_utf8_lossy(&output.stdout));
+    components.extend(in_c()?);
     let document = json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -49,10 +52,32 @@ fn components(tree: &str) -> Vec<Value> {
             "licenses": [{ "expression": licence }],
         })
     });
-    let in_c = IN_C.iter().map(
-        |(name, licence)| json!({ "type": "library", "name": name, "licenses": [{ "expression": licence }] }),
-    );
-    crates.chain(in_c).collect()
+    crates.collect()
+}
+
+/// Those in C, with versions where the crate that brings them tells.
+fn in_c() -> Result<Vec<Value>> {
+    let source = c_libraries::source()?;
+    let one = |(name, licence, version): &(&str, &str, Option<(&str, &str)>)| {
+        let mut one = json!({ "type": "library", "name": name, "licenses": [{ "expression": licence }] });
+        if let Some((file, words)) = version {
+            let path = source.join(file);
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            one["version"] = number_after(&text, words)
+                .with_context(|| format!("{} does not say which version {name} is", path.display()))?
+                .into();
+        }
+        Ok(one)
+    };
+    IN_C.iter().map(one).collect()
+}
+
+/// The first number with points after some words.
+fn number_after<'text>(text: &'text str, words: &str) -> Option<&'text str> {
+    let (_, rest) = text.split_once(words)?;
+    let number = rest.split(|letter: char| !letter.is_ascii_digit() && letter != '.').next()?;
+    (!number.is_empty()).then_some(number)
 }
 
 fn component(line: &str) -> Option<(&str, &str, String)> {
@@ -72,8 +97,20 @@ mod tests {
     fn a_crate_is_listed_once_with_its_licence() {
         let tree = "swtch v0.1.0 (/work/crates/cli)\tMIT OR Apache-2.0\nlibc v0.2.1\tMIT/Apache-2.0\n\nlibc v0.2.1\tMIT/Apache-2.0 (*)\n";
         let found = components(tree);
-        assert_eq!(found.len(), 2 + IN_C.len());
+        assert_eq!(found.len(), 2);
         assert_eq!(found[0]["purl"], "pkg:cargo/libc@0.2.1");
         assert_eq!(found[0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+    }
+
+    #[test]
+    fn the_libraries_in_c_have_the_versions_of_their_sources_and_are_in_the_list_of_copyrights() {
+        let notice = Path::new(env!("CARGO_MANIFEST_DIR")).join("../LICENSES/linked-libraries.txt");
+        let notice = fs::read_to_string(notice).unwrap();
+        for one in in_c().unwrap() {
+            let name = one["name"].as_str().unwrap().trim_start_matches("elfutils-");
+            assert!(notice.contains(name), "{name} is not in LICENSES/linked-libraries.txt");
+        }
+        assert_eq!(number_after("Changes in 1.2.13 (13 Oct)", "Changes in "), Some("1.2.13"));
+        assert_eq!(number_after("Version unknown", "Version "), None);
     }
 }

@@ -1,7 +1,9 @@
 //! What an installed swtch consists of, below a prefix: archives, packages and images hold the same.
 
+use super::BOOK;
 use super::programs::{NAMES, Programs};
 use crate::process::stream;
+use crate::wheel::copy_tree;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,6 +42,16 @@ pub(super) fn lay_out(programs: &Programs, prefix: &Path) -> Result<()> {
         fs::set_permissions(entry?.path(), fs::Permissions::from_mode(0o644))?;
     }
     Ok(())
+}
+
+/// Puts the book where `swtch book` looks for it.
+pub(super) fn put_book(prefix: &Path) -> Result<()> {
+    copy_tree(Path::new(BOOK), &prefix.join("share/doc/swtch/book"))
+}
+
+/// The licences' texts, and which libraries in C are under them.
+pub(super) fn put_licences(folder: &Path) -> Result<()> {
+    copy_tree(Path::new("LICENSES"), folder)
 }
 
 /// Writes a file with these permissions, and the directories above it.
