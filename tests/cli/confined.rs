@@ -106,6 +106,45 @@ fn without_privilege_on_one_processor_at_a_tenth_of_its_time() {
     assert_eq!(state("realtime-class"), "missing");
 }
 
+/// Gives itself a seccomp filter that refuses the calls named first, and becomes the program named after `--`.
+const REFUSING: &str = "\
+import ctypes, os, struct, sys
+end = sys.argv.index('--')
+refused = [int(number) for number in sys.argv[1:end]]
+code = struct.pack('HBBI', 0x20, 0, 0, 0)
+for number in refused:
+    code += struct.pack('HBBI', 0x15, 0, 1, number) + struct.pack('HBBI', 0x06, 0, 0, 0x50001)
+code += struct.pack('HBBI', 0x06, 0, 0, 0x7fff0000)
+class Filter(ctypes.Structure):
+    _fields_ = [('length', ctypes.c_ushort), ('code', ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Filter(len(code) // 8, code)), 0, 0) == 0
+os.execv(sys.argv[end + 1], sys.argv[end + 1:])
+";
+
+/// A container with the capabilities, whose seccomp filter refuses bpf and `perf_event_open` all the same, as podman's does without
+/// `CAP_SYS_ADMIN`.
+#[test]
+fn where_a_filter_refuses_what_capabilities_permit_the_counters_of_procfs_are_read() {
+    const TEST: &str = "where_a_filter_refuses_what_capabilities_permit_the_counters_of_procfs_are_read";
+    if !is_root() {
+        return skip(TEST, "only root has the capabilities");
+    }
+    // bpf and perf_event_open (include/uapi/asm-generic/unistd.h, and the table of x86-64; v6.18).
+    let refused = if cfg!(target_arch = "x86_64") { ["321", "298"] } else { ["280", "241"] };
+    let home = home();
+    let mut command = Command::new("python3");
+    command.args(["-c", REFUSING]).args(refused).args(["--", env!("CARGO_BIN_EXE_swtch")]);
+    command.args(["record", "--json=summary.json", "--", "sleep", "0.1"]);
+    let output = run(command.env("XDG_STATE_HOME", home.path()).current_dir(home.path()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let summary = fs::read_to_string(home.path().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["source"], "procfs", "{}", summary["why"]);
+    assert!(summary["why"].as_str().unwrap().contains("seccomp filter"), "{}", summary["why"]);
+}
+
 /// `perf_event_paranoid` 3, as a namespace shows it: nothing of `measure` rests on perf events.
 #[test]
 fn with_perf_events_forbidden() {

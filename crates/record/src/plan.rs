@@ -1,7 +1,7 @@
 //! From facts to the source that is used, and why.
 
 use crate::options::{Cost, Mode, Options, Target};
-use crate::sources::bpf::{BpfError, Tracepoints};
+use crate::sources::bpf::{self, BpfError, Tracepoints};
 use crate::sources::perf;
 use crate::sources::privileges::Privileges;
 use crate::task_info::in_first_pid_namespace;
@@ -124,13 +124,14 @@ fn perf_of(target: &Target, own_task_numbers: bool) -> Result<(), String> {
     opened.map_err(|error| error.to_string())
 }
 
-/// Whether programs may be loaded: the tracepoints are there, and so are the capabilities.
+/// Whether programs may be loaded: the tracepoints are there, the capabilities too, and no sandbox refuses the system call in spite of them.
 fn bpf() -> Result<Tracepoints, String> {
     let tracepoints = Tracepoints::probe().map_err(|error| error.to_string())?;
-    if Privileges::read().may_use_bpf() {
-        return Ok(tracepoints);
+    if !Privileges::read().may_use_bpf() {
+        return Err(BpfError::NotPermitted(std::io::Error::from_raw_os_error(1)).to_string());
     }
-    Err(BpfError::NotPermitted(std::io::Error::from_raw_os_error(1)).to_string())
+    bpf::try_call().map_err(|error| error.to_string())?;
+    Ok(tracepoints)
 }
 
 #[cfg(test)]

@@ -263,6 +263,16 @@ pub(super) fn loaded<B: SkelBuilder<'static>>(
     open.load().map_err(|error| refused("loading them", &error))
 }
 
+/// Calls bpf once, for a map that is gone at once: seccomp filters of containers refuse the call whatever the capabilities are.
+pub(crate) fn try_call() -> Result<(), BpfError> {
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as libbpf_rs::libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let map = libbpf_rs::MapHandle::create(libbpf_rs::MapType::Array, None::<&str>, 4, 4, 1, &options);
+    map.map(drop).map_err(|error| refused("making a map", &error))
+}
+
 pub(super) fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => {
