@@ -39,6 +39,7 @@ pub(super) fn choose(command: &mut Command, target: Target, c_library: CLibrary)
     // Line tables are four fifths of a program.
     command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command.env("CARGO_INCREMENTAL", "0");
     c_libraries::build(target, c_library)?.give_to(command, &triple);
     Ok(())
 }
