@@ -10,14 +10,29 @@ use std::fs;
 use std::path::Path;
 
 pub(crate) const NAME: &str = "swtch.cdx.json";
-/// What crates and zig bring in C, under which licences, and the file of the crate libbpf-sys where its version comes after these words.
-const IN_C: [(&str, &str, Option<(&str, &str)>); 6] = [
-    ("libbpf", "LGPL-2.1-only OR BSD-2-Clause", Some(("Cargo.toml", "+v"))),
-    ("elfutils-libelf", "GPL-2.0-or-later OR LGPL-3.0-or-later", Some(("elfutils/NEWS", "Version "))),
-    ("zlib", "Zlib", Some(("zlib/ChangeLog", "Changes in "))),
-    ("musl", "MIT", None),
-    ("libunwind", "Apache-2.0 WITH LLVM-exception", None),
-    ("compiler-rt", "Apache-2.0 WITH LLVM-exception", None),
+/// What crates and zig bring in C.
+struct LinkedInC {
+    name: &'static str,
+    licence: &'static str,
+    /// The file of the crate libbpf-sys where the version comes after these words.
+    version: Option<(&'static str, &'static str)>,
+}
+
+const IN_C: [LinkedInC; 6] = [
+    LinkedInC {
+        name: "libbpf",
+        licence: "LGPL-2.1-only OR BSD-2-Clause",
+        version: Some(("Cargo.toml", "+v")),
+    },
+    LinkedInC {
+        name: "elfutils-libelf",
+        licence: "GPL-2.0-or-later OR LGPL-3.0-or-later",
+        version: Some(("elfutils/NEWS", "Version ")),
+    },
+    LinkedInC { name: "zlib", licence: "Zlib", version: Some(("zlib/ChangeLog", "Changes in ")) },
+    LinkedInC { name: "musl", licence: "MIT", version: None },
+    LinkedInC { name: "libunwind", licence: "Apache-2.0 WITH LLVM-exception", version: None },
+    LinkedInC { name: "compiler-rt", licence: "Apache-2.0 WITH LLVM-exception", version: None },
 ];
 
 /// Writes `swtch.cdx.json` into a directory.
@@ -58,7 +73,7 @@ fn components(tree: &str) -> Vec<Value> {
 /// Those in C, with versions where the crate that brings them tells.
 fn in_c() -> Result<Vec<Value>> {
     let source = c_libraries::source()?;
-    let one = |(name, licence, version): &(&str, &str, Option<(&str, &str)>)| {
+    let one = |LinkedInC { name, licence, version }: &LinkedInC| {
         let mut one = json!({ "type": "library", "name": name, "licenses": [{ "expression": licence }] });
         if let Some((file, words)) = version {
             let path = source.join(file);
