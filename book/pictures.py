@@ -21,6 +21,8 @@ _PHOTOGRAPH = re.compile(
 _DIAGRAM = re.compile(r"^!\[(?P<text>[^\]]*)\]\((?P<path>[^)]+\.svg)\)$", re.MULTILINE)
 # Charts that the README shows: of which file, and how their description begins.
 _CHARTS = {"docs/pictures/array-size.svg": ("fixtures/profiles/vm.json", "Two curves over the size")}
+# `cargo test --lib the_picture_in_the_book` draws it.
+_SCREEN = "docs/pictures/top.svg"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -41,8 +43,8 @@ def drawn(text: str, target: Path, root: Path, swtch: Path) -> str:
 
     def diagram(found: re.Match[str]) -> str:
         path = root / found["path"].removeprefix("https://github.com/swtch-tools/swtch/blob/main/")
-        if path.relative_to(root).as_posix() in _CHARTS:
-            # Its style would be that of the whole page.
+        if path.relative_to(root).as_posix() in (*_CHARTS, _SCREEN):
+            # The style of a chart would be that of the whole page, and a screen shrinks with the page.
             shutil.copy(path, target.with_name(path.name))
             return f"![{found['text']}]({path.name})"
         picture = path.read_text(encoding="utf-8").replace("\n\n", "\n")

@@ -39,7 +39,7 @@ def pages(root: Path, swtch: Path) -> dict[str, str]:
 
 
 _PYTHON_API = """\
-# The Python package
+# The Python API
 
 Generated from the docstrings. [The Python package](../python.md) shows how to use it.
 

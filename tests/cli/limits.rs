@@ -1,50 +1,16 @@
 //! What works with which rights: the table of `docs/limits.md` is what happens. `SWTCH_WRITE_PAGES=1` writes it.
 
 use crate::common::examples::{docs, furnished};
-use crate::common::{copy_program, is_root, run, skip, stderr};
+use crate::common::rights::{rights, shown};
+use crate::common::{copy_program, home, is_root, run, skip, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Columns: the rights, and the words that take away the rest.
-const RIGHTS: [(&str, &[&str]); 5] = [
-    (
-        "no root",
-        &[
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "--bounding-set=-all",
-            "--inh-caps=-all",
-        ],
-    ),
-    (
-        "two capabilities",
-        &[
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "--bounding-set=-all,+bpf,+perfmon",
-            "--inh-caps=-all,+bpf,+perfmon",
-            "--ambient-caps=-all,+bpf,+perfmon",
-        ],
-    ),
-    ("root", &["env"]),
-    // Docker's capabilities, and a PID namespace.
-    ("container", &["unshare", "--pid", "--fork", "--mount-proc", "setpriv", "--inh-caps=-all", CONTAINER]),
-    (
-        "no BPF",
-        &["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin", "--inh-caps=-bpf,-perfmon,-sys_admin"],
-    ),
-];
-const CONTAINER: &str = "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap";
-
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 14] = [
+const ROWS: [(&str, &str, Reading); 20] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -68,10 +34,21 @@ const ROWS: [(&str, &str, Reading); 14] = [
     ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),
     ("`simulate`", "simulate spin --tasks 2 --machine 2 --work 1ms", |_| "yes".into()),
     ("`shares`", "shares --fast 1 --slow 2 --speedups 3,2.9,1.5", |_| "yes".into()),
+    ("`sched list`", "sched list --json", |_| "yes".into()),
+    ("`sched status`", "sched status --json", |_| "yes".into()),
+    ("`sched compare`", "sched compare --policies stock,fifo --runs 1 --no-record -- true", |_| {
+        "every policy of the kernel".into()
+    }),
     ("`schema`", "schema profile", |_| "yes".into()),
-    ("`sched list`, `sched status`", "sched status --json", |_| "yes".into()),
     ("`explain`", "explain c1", |_| "yes".into()),
+    ("`book`", "book --print", |_| "yes".into()),
+    ("`completions`", "completions bash", |_| "yes".into()),
+    ("`man`", "man record", |_| "yes".into()),
+    ("`help`", "help record", |_| "yes".into()),
 ];
+
+/// What a refusal leaves, by the words that it is refused with.
+const REFUSALS: [(&str, &str); 1] = [("fifo and rr need root or cap_sys_nice", "all but fifo and rr")];
 
 /// The answer from what a command prints: JSON, or text.
 type Reading = fn(&Value) -> String;
@@ -86,11 +63,11 @@ fn source(found: &Value) -> String {
 }
 
 /// What a command does with these rights.
-fn tried(rights: &[&str], words: &str, reading: Reading, home: &Path) -> String {
+fn tried(rights: &[String], words: &str, reading: Reading, home: &Path) -> String {
     let out = home.join("out.json");
     let _ = fs::remove_file(&out);
-    let program = home.join("swtch-under-test");
-    let output = run(Command::new(rights[0])
+    let program = home.join("bin/swtch");
+    let output = run(Command::new(&rights[0])
         .args(&rights[1..])
         .arg(program)
         .args(words.split(' '))
@@ -98,7 +75,12 @@ fn tried(rights: &[&str], words: &str, reading: Reading, home: &Path) -> String 
         .current_dir(home)
         .stdin(Stdio::null()));
     if !output.status.success() {
-        return format!("no ({})", stderr(&output).lines().next().unwrap_or_default());
+        let said = stderr(&output);
+        let left = REFUSALS.iter().find(|(words, _)| said.contains(words));
+        return left.map_or_else(
+            || format!("no ({})", said.lines().next().unwrap_or_default()),
+            |(_, left)| (*left).into(),
+        );
     }
     let text = fs::read(&out).unwrap_or(output.stdout);
     let printed = || Value::String(String::from_utf8_lossy(&text).into_owned());
@@ -114,17 +96,27 @@ fn the_table_of_limits_is_what_happens() {
     let home = furnished();
     // Everyone may write here, and read the program.
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    copy_program(&home.path().join("swtch-under-test"));
-    let mut table = vec![format!("| command | {} |", RIGHTS.map(|(name, _)| name).join(" | "))];
-    table.push(format!("| --- |{}", " --- |".repeat(RIGHTS.len())));
+    fs::create_dir(home.path().join("bin")).unwrap();
+    copy_program(&home.path().join("bin/swtch"));
+    // It is only looked for.
+    let book = home.path().join("share/doc/swtch/book");
+    fs::create_dir_all(&book).unwrap();
+    fs::write(book.join("index.html"), "").unwrap();
+    let rights = rights();
+    let names: Vec<&str> = rights.iter().map(|(name, _)| name.as_str()).collect();
+    let mut table = vec![format!("| command | {} |", names.join(" | "))];
+    table.push(format!("| --- |{}", " --- |".repeat(rights.len())));
     for (name, words, reading) in ROWS {
-        let cells = RIGHTS.map(|(_, rights)| {
-            for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
-                let path = home.path().join(made);
-                let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-            }
-            tried(rights, words, reading, home.path())
-        });
+        let cells: Vec<String> = rights
+            .iter()
+            .map(|(_, rights)| {
+                for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
+                    let path = home.path().join(made);
+                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                }
+                tried(rights, words, reading, home.path())
+            })
+            .collect();
         table.push(format!("| {name} | {} |", cells.join(" | ")));
     }
     let table = table.join("\n") + "\n";
@@ -136,9 +128,24 @@ fn the_table_of_limits_is_what_happens() {
     let path = docs().join("limits.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once("<!-- begin tried -->\n").unwrap();
-    let (shown, after) = rest.split_once("<!-- end tried -->").unwrap();
+    let (found, after) = rest.split_once("<!-- end tried -->").unwrap();
     if std::env::var_os("SWTCH_WRITE_PAGES").is_some() {
         fs::write(&path, format!("{before}<!-- begin tried -->\n{table}<!-- end tried -->{after}")).unwrap();
     }
-    assert_eq!(shown, table, "docs/limits.md is old; SWTCH_WRITE_PAGES=1 cargo test --test cli {TEST}");
+    assert_eq!(found, table, "docs/limits.md is old; SWTCH_WRITE_PAGES=1 cargo test --test cli {TEST}");
+}
+
+#[test]
+fn the_page_has_a_row_for_every_command() {
+    let home = home();
+    let help = stdout(&run(swtch(home.path()).arg("--help")));
+    let listed = help.split("\nOptions:").next().unwrap().lines().filter_map(|line| line.strip_prefix("  "));
+    let commands: Vec<&str> = listed.filter_map(|line| line.split(' ').next()).collect();
+    assert!(commands.len() > 15, "{help}");
+    let several =
+        [("record", "record -a"), ("sched", "sched NAME"), ("ai", "ai list"), ("faas", "faas tiers")];
+    for command in commands {
+        let row = several.iter().find(|(name, _)| *name == command).map_or(command, |(_, row)| row);
+        assert!(!shown(&format!("`{row}`"), "no root").is_empty(), "{command}");
+    }
 }

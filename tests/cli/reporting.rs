@@ -55,6 +55,20 @@ fn prices_are_those_at_hand_and_nothing_is_measured() {
 }
 
 #[test]
+fn a_page_without_a_name_replaces_none() {
+    let home = home();
+    let (out, complaint) = report(home.path(), &[&profile()], 0);
+    assert_eq!((out.as_str(), complaint.as_str()), ("Page: report.html\n", ""));
+    let first = fs::read(home.path().join("report.html")).unwrap();
+    let (out, complaint) = report(home.path(), &[&machine()], 0);
+    assert_eq!(out, "Page: report-2.html\n");
+    assert_eq!(complaint, "swtch: report.html exists and is kept; this page is report-2.html\n");
+    assert_eq!(fs::read(home.path().join("report.html")).unwrap(), first);
+    report(home.path(), &[&machine(), "-o", "report.html"], 0);
+    assert_ne!(fs::read(home.path().join("report.html")).unwrap(), first, "a name that is given is meant");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_in_one_line() {
     let home = home();
     let damaged = home.path().join("damaged.swtch");
@@ -182,11 +196,15 @@ fn functions_are_one_page_and_what_is_none_is_refused_in_one_line() {
 #[test]
 fn a_page_says_it_in_money_when_asked() {
     let home = home();
-    report(home.path(), &[&machine(), "--profile", &profile(), "--price", "0.05/vcpu-hour"], 0);
-    let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    report(
+        home.path(),
+        &[&machine(), "--profile", &profile(), "--price", "0.05/vcpu-hour", "-o", "priced.html"],
+        0,
+    );
+    let page = fs::read_to_string(home.path().join("priced.html")).unwrap();
     assert!(page.contains("At 0.05 a vCPU-hour this run"), "no money on the page");
     report(home.path(), &[&machine(), "--profile", &profile()], 0);
-    let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    let page = fs::read_to_string(home.path().join("report.html")).unwrap();
     assert!(!page.contains("vCPU-hour"));
     let (_, complaint) = report(home.path(), &[&profile(), "--price", "0.05/vcpu-hour"], 2);
     assert!(complaint.contains("--price prices Traces"), "{complaint}");

@@ -93,7 +93,7 @@ fn search_path() -> OsString {
 }
 
 /// Where a program lies. A missing one does not justify a skip: `make test` builds ours and `tools/setup test` installs the others.
-fn find(program: &str) -> PathBuf {
+pub fn find(program: &str) -> PathBuf {
     let found = folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file());
     found.unwrap_or_else(|| {
         panic!(

@@ -1,7 +1,8 @@
 //! `swtch sched` on a kernel that has sched_ext, in a virtual machine.
 
+use crate::common::rights::{rights, shown};
 use crate::common::{home, run, stderr, stdout, swtch};
-use crate::guest::{cache, cannot, machine};
+use crate::guest::{cache, cannot, find, machine};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,10 @@ fn guest(script: &str, append: &str) -> String {
     for program in [own.into(), beside("scx_flsched"), beside("scx_global_fifo"), "/bin/cat".into()] {
         command.arg("--copy").arg(program);
     }
-    let output = run(command.args(["--copy", "/bin/sleep", "--", "sh", "script"]));
+    for program in ["sleep", "env", "setpriv", "unshare"] {
+        command.arg("--copy").arg(find(program));
+    }
+    let output = run(command.args(["--", "sh", "script"]));
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     stdout(&output)
 }
@@ -69,7 +73,17 @@ fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
         return;
     }
     let _machine = machine();
-    let said = guest(SAFETY, "");
+    // As in the page of limits: the guest permits what this machine may not.
+    let tries: String = rights()
+        .iter()
+        .map(|(name, words)| {
+            format!(
+                "echo '== {name}'\n{} $S global_fifo --for 100ms 2>&1; echo \"status $?\"\n",
+                words.join(" ")
+            )
+        })
+        .collect();
+    let said = guest(&format!("{SAFETY}{tries}"), "");
     let has = |heading: &str, words: &[&str]| {
         let part = part(&said, heading);
         for word in words {
@@ -88,6 +102,13 @@ fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
     has("half killed", &["status 1", "was killed by signal 9", "the kernel says: ", back, "disabled"]);
     has("thrown out", &["status 1", "\"event\":\"ended\"", "\"because\":\"kernel\"", "sysrq"]);
     has("partial", &["schedules 1 threads", "status 0"]);
+    for (name, _) in rights() {
+        let shown = shown("`sched NAME`", &name);
+        match shown.strip_prefix("no (").and_then(|rest| rest.strip_suffix(')')) {
+            Some(why) => has(&name, &["status 1", why]),
+            None => has(&name, &["time is up", "status 0"]),
+        }
+    }
 }
 
 /// Turns of 100 s: a task that waits for one waits longer than the 30 s that the watchdog permits. The kernel's other watchdog, for RCU, would be

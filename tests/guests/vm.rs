@@ -1,6 +1,7 @@
 //! `swtch vm` on the real thing: kernels boot, and everything that can happen to a guest is made to happen.
 
-use crate::common::{home, names, run, stderr, stdout, swtch};
+use crate::common::rights::{rights as rights_by_name, shown};
+use crate::common::{copy_program, home, is_root, names, run, stderr, stdout, swtch};
 use crate::guest::{cache, cannot, machine};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -19,6 +20,25 @@ fn vm(home: &Path, arguments: &[&str]) -> Command {
     let temporary = home.join("temporary");
     fs::create_dir_all(&temporary).unwrap();
     command.env("XDG_CACHE_HOME", cache()).env("TMPDIR", temporary).args(["vm", "--emulate"]).args(arguments);
+    command
+}
+
+/// The same with other rights, with which the page of limits says that it works.
+fn vm_with(rights: &str, home: &Path, arguments: &[&str]) -> Command {
+    let plain = vm(home, arguments);
+    if !is_root() {
+        return plain;
+    }
+    assert_eq!(shown("`vm`", rights), "yes");
+    copy_program(&home.join("own"));
+    // A cache of its own, as that of all tests may be closed to others; and a directory that others may write to.
+    let script = "mkdir -p cache; cp -r \"$0\"/. cache 2>/dev/null; chmod -R a+rwX .";
+    assert!(run(Command::new("sh").args(["-c", script]).arg(cache()).current_dir(home)).status.success());
+    let (_, words) = rights_by_name().into_iter().find(|(name, _)| name == rights).unwrap();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg(home.join("own")).args(plain.get_args()).current_dir(home);
+    let settings = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.envs(settings).env("XDG_CACHE_HOME", home.join("cache")).stdin(Stdio::null());
     command
 }
 
@@ -50,7 +70,7 @@ fn output_status_and_files_pass_through() {
     fs::write(home.path().join("given/data"), "carried").unwrap();
     let script = "cat given/data; uname -r; echo problem >&2; cat /sys/kernel/sched_ext/state; mkdir made; echo back > made/file; exit 7";
     let arguments = ["--json", "--cpus", "2", "--copy", "given", "--fetch", "made", "--", "sh", "-c", script];
-    let output = run(&mut vm(home.path(), &arguments));
+    let output = run(&mut vm_with("no root", home.path(), &arguments));
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     let events = events(&stdout(&output));
     let booted = event(&events, "booted");
@@ -82,7 +102,7 @@ fn a_trace_is_recorded_in_the_guest_and_a_missing_file_is_named() {
     let arguments = ["--fetch", "run.swtch", "--fetch", "run.json", "--fetch", "absent", "--"];
     let command =
         ["swtch", "record", "-o", "run.swtch", "--no-profile", "--json=run.json", "--", "sleep", "0.2"];
-    let output = run(vm(home.path(), &arguments).args(command));
+    let output = run(vm_with("container", home.path(), &arguments).args(command));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot copy absent back"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "", "the command's own, and sleep prints nothing");
@@ -282,7 +302,7 @@ fn two_command_lines_are_compared() {
         "measure",
     ];
     let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "5s"];
-    let output = run(vm(home.path(), &arguments).args(only));
+    let output = run(vm_with("no BPF", home.path(), &arguments).args(only));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.starts_with("before: mitigations=auto\nafter:  mitigations=off\n"), "{text}");

@@ -40,7 +40,9 @@ pub(crate) fn file_error(error: &FileError) -> PyErr {
 pub(crate) fn trace_error(error: &swtch_trace::TraceError) -> PyErr {
     use swtch_trace::TraceError as Cause;
     let kind = match error {
-        Cause::Read { source, .. } | Cause::Write { source, .. } => source.kind(),
+        Cause::Read { source, .. } | Cause::Write { source, .. } | Cause::Create { source, .. } => {
+            source.kind()
+        }
         Cause::Occupied { .. } => io::ErrorKind::AlreadyExists,
         other => return TraceError::new_err(other.to_string()),
     };

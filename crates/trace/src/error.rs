@@ -64,6 +64,14 @@ pub enum TraceError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A Trace cannot be created; there is nothing of it.
+    #[error("cannot create the Trace {}: {source}; {}", path.display(), if source.kind() == io::ErrorKind::NotFound { "create its directory first" } else { "choose another place" })]
+    Create {
+        /// The Trace.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A Trace cannot be created where something else is; that was left as it is.
     #[error("cannot write a Trace to {}: {why}; nothing was changed there, choose another name", path.display())]
     Occupied {
@@ -99,6 +107,6 @@ impl TraceError {
     /// ```
     pub fn is_disk_full(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        matches!(self, Self::Write { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge))
+        matches!(self, Self::Write { source, .. } | Self::Create { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge))
     }
 }

@@ -279,7 +279,7 @@ impl Destination {
     /// When it cannot be found out what is there.
     pub fn free(folder: &Path) -> Result<Self, TraceError> {
         let free = claim::free(folder);
-        let folder = free.map_err(|source| TraceError::Write { path: folder.to_owned(), source })?;
+        let folder = free.map_err(|source| TraceError::Create { path: folder.to_owned(), source })?;
         Ok(Self { folder, replaces: None })
     }
 
@@ -289,7 +289,7 @@ impl Destination {
     /// # Errors
     /// [`Occupied`](TraceError::Occupied) when something is there that may not be replaced.
     pub fn named(folder: &Path, force: bool) -> Result<Self, TraceError> {
-        let fail = |source| TraceError::Write { path: folder.to_owned(), source };
+        let fail = |source| TraceError::Create { path: folder.to_owned(), source };
         if claim::is_free(folder).map_err(fail)? {
             return Ok(Self { folder: folder.to_owned(), replaces: None });
         }

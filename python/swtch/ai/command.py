@@ -25,7 +25,7 @@ examples:
   swtch ai run --threads 1,2 -- ./my-workload --threads {threads}
   swtch ai tune resnet-50-v2                            the best settings, with the evidence
 
-Exit status: 0 done, 1 failed, 2 wrong usage."""
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

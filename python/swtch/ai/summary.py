@@ -32,7 +32,11 @@ _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
 def text(study: Mapping[str, Any], directory: str | None) -> str:
     """Everything that a person wants to know after a study."""
     runs = study["runs"]
-    lines = first_lines(study)
+    lines = []
+    if study["advice"]:
+        lines += ["What to change:"]
+        lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
+    lines += first_lines(study)
     lines += _table([run for run in runs if run["outcome"] == "complete"])
     for run in runs:
         if run["outcome"] != "complete":
@@ -41,9 +45,6 @@ def text(study: Mapping[str, Any], directory: str | None) -> str:
     overhead = study["recording_overhead"]
     if overhead is not None:
         lines.append(_overhead(overhead))
-    if study["advice"]:
-        lines += ["", "What to change:"]
-        lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
     lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
     if directory is not None:
         lines.append(f"Study: {directory}")

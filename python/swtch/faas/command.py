@@ -24,7 +24,7 @@ examples:
   swtch faas package python --platform lambda -o handler.zip
   swtch faas prices                                     what platforms charge, and how old that is
 
-Exit status: 0 done, 1 failed, 2 wrong usage."""
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,8 @@
 pub mod examples;
 pub mod group;
 pub mod machine;
+#[allow(dead_code, reason = "as for the examples")]
+pub mod rights;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ mod terms;
 use crate::args::ExplainArgs;
 use crate::output::{self, WrongUsage};
 use std::process::ExitCode;
+pub(crate) use terms::distance;
 use terms::{GlossaryEntry, near, terms};
 
 /// Columns of a text for people.

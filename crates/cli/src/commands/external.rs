@@ -1,8 +1,11 @@
 //! `swtch NAME`: any program `swtch-NAME` beside swtch or on PATH, as git and cargo do.
 
+use super::explain::distance;
+use crate::args::Cli;
 use crate::args::groups::FROM_PYTHON;
 use crate::output::WrongUsage;
 use anyhow::Context;
+use clap::CommandFactory;
 use std::env;
 use std::ffi::OsString;
 use std::io;
@@ -19,19 +22,34 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     // A Python environment that is not activated has both in its directory, and neither on PATH.
     let beside =
         env::current_exe().map(|own| own.with_file_name(&program)).ok().filter(|path| path.is_file());
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = beside.is_some() || env::split_paths(&path).any(|place| place.join(&program).is_file());
     let error = Command::new(beside.unwrap_or_else(|| PathBuf::from(&program))).args(arguments).exec();
     let (name, program) = (name.to_string_lossy(), program.to_string_lossy());
-    if error.kind() == io::ErrorKind::NotFound {
+    // A directory on PATH that may not be searched gives the error of a program that may not be run.
+    if error.kind() == io::ErrorKind::NotFound || !is_there {
         let text = match FROM_PYTHON.iter().find(|one| one.name == name) {
             Some(one) => format!(
                 "'swtch {name}' is not installed: it is in the Python package; pip install {}",
                 one.requirement
             ),
-            None => format!(
-                "unknown command '{name}', and no program '{program}' next to swtch or on PATH; see swtch --help"
-            ),
+            None => {
+                let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+                format!(
+                    "unknown command '{name}'{meant}, and no program '{program}' next to swtch or on PATH; see swtch --help"
+                )
+            }
         };
         return Err(WrongUsage(text).into());
     }
     Err(error).with_context(|| format!("cannot run {program}"))
+}
+
+/// The command with the most similar name, where one is similar.
+fn nearest(word: &str) -> Option<String> {
+    let names = Cli::command();
+    let names =
+        names.get_subcommands().map(clap::Command::get_name).chain(FROM_PYTHON.iter().map(|one| one.name));
+    let (steps, name) = names.map(|name| (distance(name, word), name)).min()?;
+    (steps <= 2 && steps < word.len() / 2).then(|| name.to_owned())
 }

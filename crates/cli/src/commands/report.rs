@@ -3,11 +3,15 @@
 use crate::args::ReportArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, bail};
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_profile::file;
 use swtch_report::files::{FilesError, page};
+
+/// Where the page goes when no name is given.
+const PAGE: &str = "report.html";
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
@@ -15,8 +19,12 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         FilesError::Usage(problem) => WrongUsage(problem).into(),
         error => anyhow::Error::from(error),
     })?;
-    file::replace(&args.out, |sink| sink.write_all(page.as_bytes()))?;
-    let written = args.out.display();
+    let out = args.out.clone().unwrap_or_else(free);
+    file::replace(&out, |sink| sink.write_all(page.as_bytes()))?;
+    if args.out.is_none() && out != Path::new(PAGE) {
+        output::complain_text(&format!("swtch: {PAGE} exists and is kept; this page is {}", out.display()));
+    }
+    let written = out.display();
     if args.json.asked() {
         let summary = serde_json::json!({ "page": written.to_string(), "bytes": page.len(), kind: paths });
         output::json(&args.json, &summary)?;
@@ -24,6 +32,17 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         output::print(&format!("Page: {written}\n"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// [`PAGE`], or the first `report-N.html` that does not exist. It is created, so that no other command takes the same name.
+fn free() -> PathBuf {
+    let mut out = PathBuf::from(PAGE);
+    let mut number = 2;
+    while File::create_new(&out).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
+        out = PathBuf::from(format!("report-{number}.html"));
+        number += 1;
+    }
+    out
 }
 
 /// This machine's Profile.

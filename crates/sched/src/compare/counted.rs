@@ -116,7 +116,10 @@ pub(super) fn finish(
     if status.success() {
         return Ok(());
     }
-    Err(failed(format!("{}{}", in_words(status), last_words(&mut complaints))))
+    let said = last_words(&mut complaints);
+    let advice =
+        if said.starts_with(" (chrt: failed") { "; fifo and rr need root or cap_sys_nice" } else { "" };
+    Err(failed(format!("{}{said}{advice}", in_words(status))))
 }
 
 fn last_words(complaints: &mut File) -> String {

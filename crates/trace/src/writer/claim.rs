@@ -29,7 +29,7 @@ pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceErro
 
 /// Makes a directory with only a header beside the place where a Trace is to be.
 pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempDir), TraceError> {
-    let fail = |source| TraceError::Write { path: folder.to_owned(), source };
+    let fail = |source| TraceError::Create { path: folder.to_owned(), source };
     let target = resolve(folder).map_err(fail)?;
     let replaces = match fs::metadata(&target) {
         Ok(_) => check_is_trace(&target, folder).map(|()| true)?,
@@ -51,7 +51,7 @@ pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempD
 
 impl TracePath {
     fn fail(&self, source: io::Error) -> TraceError {
-        TraceError::Write { path: self.asked.clone(), source }
+        TraceError::Create { path: self.asked.clone(), source }
     }
 
     fn beside(&self) -> Result<TempDir, TraceError> {

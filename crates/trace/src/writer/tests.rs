@@ -212,15 +212,15 @@ fn an_older_trace_survives_when_the_new_one_cannot_be_made() {
     Writer::create(&short, &header()).unwrap().finish(&complete()).unwrap();
     fs::rename(&short, &folder).unwrap();
     let error = Writer::create(&folder, &header()).unwrap_err();
-    assert!(matches!(error, TraceError::Write { .. }), "{error}");
+    assert!(matches!(error, TraceError::Create { .. }), "{error}");
     assert!(!Trace::open(&folder).unwrap().is_unfinished());
     assert_eq!(names(place.path()).len(), 1);
 
     let below_a_file = folder.join(HEADER).join("run.swtch");
-    assert!(matches!(Writer::create(&below_a_file, &header()), Err(TraceError::Write { .. })));
+    assert!(matches!(Writer::create(&below_a_file, &header()), Err(TraceError::Create { .. })));
     assert!(matches!(
         Writer::create(Path::new("/nowhere/run.swtch"), &header()),
-        Err(TraceError::Write { .. })
+        Err(TraceError::Create { .. })
     ));
 }
 

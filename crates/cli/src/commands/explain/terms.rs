@@ -75,7 +75,7 @@ fn plain(text: &str) -> String {
 }
 
 /// How many letters must be changed, put in or left out (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
+pub(crate) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (index, letter) in from.chars().enumerate() {

@@ -1,6 +1,7 @@
 //! Windows, by hand and at random; keys; screens.
 
 mod keys;
+mod picture;
 mod screens;
 mod windows;
 
