@@ -34,8 +34,10 @@ def tried(rights: str, module: str, *arguments: str, at: Path) -> subprocess.Com
     words = RIGHTS[rights]
     if "--reuid=65534" in words:
         # The interpreter may be in a directory that is closed to this user. To read is not what is tried.
-        words = [f"{word},+dac_read_search" if word.endswith("=-all") else word for word in words]
-        words.append("--ambient-caps=+dac_read_search")
+        sets = ("--bounding-set=", "--inh-caps=", "--ambient-caps=")
+        words = [f"{word},+dac_read_search" if word.startswith(sets) else word for word in words]
+        if not any(word.startswith("--ambient-caps=") for word in words):
+            words.append("--ambient-caps=+dac_read_search")
     main = f"import sys; from swtch.{module}.command import main; sys.exit(main())"
     return subprocess.run(
         [*words, sys.executable, "-c", main, *arguments],

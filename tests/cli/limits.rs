@@ -111,7 +111,7 @@ fn the_table_of_limits_is_what_happens() {
             .iter()
             .map(|(held, rights)| {
                 let known = find(name, held);
-                let mut once = || {
+                let once = || {
                     for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
                         let path = home.path().join(made);
                         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };

@@ -140,7 +140,8 @@ fn memory_that_runs_out_is_told_as_that() {
     let _machine = machine();
     let home = home();
     let hog = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done";
-    let output = run(&mut vm(home.path(), &["--memory", "256M", "--cpus", "1", "--", "sh", "-c", hog]));
+    let arguments = ["--memory", "256M", "--cpus", "1", "--", "sh", "-c", hog];
+    let output = run(&mut vm_with("two capabilities", home.path(), &arguments));
     assert_eq!(output.status.code(), Some(137), "{}", stderr(&output));
     let told = stderr(&output);
     assert!(told.contains("256 MiB of memory were used up") && told.contains("--memory"), "{told}");
