@@ -82,6 +82,7 @@ from ._simulate import (
     TaskGroup,
     simulate,
 )
+from ._span import span
 from ._sweep import Sweep, sweep
 from ._trace import Table, Trace, TraceTable
 from ._trace_model import (
@@ -216,5 +217,6 @@ __all__ = [
     "report",
     "shares",
     "simulate",
+    "span",
     "sweep",
 ]

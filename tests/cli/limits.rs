@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 20] = [
+const ROWS: [(&str, &str, Reading); 21] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -29,6 +29,7 @@ const ROWS: [(&str, &str, Reading); 20] = [
         let counted = found.as_str().is_some_and(|text| text.contains("recorder=\"bpf-counts\""));
         if counted { "every switch, counted" } else { "the kernel's own counters" }.into()
     }),
+    ("`why`", "why shop.swtch", |_| "yes".into()),
     ("`report`", "report before.swtch -o out.html", |_| "yes".into()),
     ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
     ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),

@@ -11,6 +11,7 @@ pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
 pub(crate) mod vm;
+pub(crate) mod why;
 mod words;
 
 pub(crate) use crate::output::JsonArgs;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Record(Box<record::RecordArgs>),
     /// Show what context switches cost right now, task by task, on a live screen
     Top(Box<top::TopArgs>),
+    /// Show what made the slowest requests slow: CPU, run queue, blocking, quota, interrupts, hypervisor
+    Why(Box<why::WhyArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => commands::measure::run(&args),
         Command::Record(args) => commands::record::run(&args),
         Command::Top(args) => commands::top::run(&args),
+        Command::Why(args) => commands::why::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Export(args) => commands::export::run(&args),

@@ -34,6 +34,8 @@ pub struct Options {
     pub measures_later: bool,
     /// How many stacks the kernel holds at once, where stacks are recorded.
     pub stacks: Option<u32>,
+    /// The file for the spans of a recorded command, unless the environment names one already.
+    pub spans: Option<PathBuf>,
 }
 
 impl Options {

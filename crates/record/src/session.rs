@@ -128,7 +128,7 @@ fn begin(
     let Target::Command(command) = &options.target else { return Ok((source, None)) };
     let mut workload = None;
     source.launch(&mut || {
-        let started = workload.insert(ChildCommand::start(command)?);
+        let started = workload.insert(ChildCommand::start(command, options.spans.as_deref())?);
         Ok(started.pid())
     })?;
     if let (Scope::Command { pid, .. }, Some(workload)) = (&mut header.scope, &workload) {

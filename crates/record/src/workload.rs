@@ -8,8 +8,12 @@ use rustix::time::Timespec;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+/// The environment variable that names the file of a program's spans (docs/workload-contract.md).
+const SPANS_VARIABLE: &str = "SWTCH_SPANS";
 
 /// A running command. Dropped before its end, it runs on.
 #[derive(Debug)]
@@ -19,11 +23,16 @@ pub(crate) struct ChildCommand {
 }
 
 impl ChildCommand {
-    /// Starts it with our input and output.
-    pub(crate) fn start(command: &[OsString]) -> Result<Self, RecordError> {
+    /// Starts it with our input and output. Its spans go to the file `spans`, unless its environment names another one.
+    pub(crate) fn start(command: &[OsString], spans: Option<&Path>) -> Result<Self, RecordError> {
         let (program, arguments) = command.split_first().ok_or(RecordError::NoCommand)?;
         let fail = |source| RecordError::Start { command: program.to_string_lossy().into_owned(), source };
-        let child = Command::new(program).args(arguments).spawn().map_err(fail)?;
+        let mut starting = Command::new(program);
+        starting.args(arguments);
+        if let Some(spans) = spans.filter(|_| std::env::var_os(SPANS_VARIABLE).is_none()) {
+            starting.env(SPANS_VARIABLE, spans);
+        }
+        let child = starting.spawn().map_err(fail)?;
         let handle =
             pidfd_open(pid_of(child.id()), PidfdFlags::empty()).map_err(|error| fail(error.into()))?;
         Ok(Self { child, handle })
@@ -76,7 +85,7 @@ mod tests {
     use super::*;
 
     fn start(script: &str) -> ChildCommand {
-        ChildCommand::start(&["sh".into(), "-c".into(), script.into()]).unwrap()
+        ChildCommand::start(&["sh".into(), "-c".into(), script.into()], None).unwrap()
     }
 
     #[test]
@@ -86,10 +95,10 @@ mod tests {
             while !workload.ends_within(Duration::from_secs(5)) {}
             assert_eq!(workload.collect().unwrap(), status, "{script}");
         }
-        let missing = ChildCommand::start(&["/no/such/program".into()]).unwrap_err();
+        let missing = ChildCommand::start(&["/no/such/program".into()], None).unwrap_err();
         assert_eq!(missing.shell_status(), Some(127));
-        assert_eq!(ChildCommand::start(&["/".into()]).unwrap_err().shell_status(), Some(126));
-        assert!(matches!(ChildCommand::start(&[]), Err(RecordError::NoCommand)));
+        assert_eq!(ChildCommand::start(&["/".into()], None).unwrap_err().shell_status(), Some(126));
+        assert!(matches!(ChildCommand::start(&[], None), Err(RecordError::NoCommand)));
     }
 
     #[test]

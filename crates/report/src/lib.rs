@@ -3,7 +3,7 @@
 //! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
-//! Modules: `files` (reads files and writes their page), `recording` and `shares` (documents), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
+//! Modules: `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
 //! time), `export` (formats: one row each), `prometheus`.
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod stack_weight;
 mod stacks;
 pub mod tables;
 pub mod terminal;
+pub mod why;
 mod wording;
 
 pub use wording::caveats::comparison_json;

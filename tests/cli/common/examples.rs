@@ -54,6 +54,18 @@ pub fn furnished() -> super::Home {
         let source = fixture(&format!("studies/{name}/study.json"));
         fs::copy(source, home.path().join(name).join("study.json")).unwrap();
     }
+    // A Trace whose command wrote spans, and the same spans by other programs.
+    for name in ["shop", "machine"] {
+        let (from, to) = (fixture("traces/machine.swtch"), home.path().join(format!("{name}.swtch")));
+        assert!(run(Command::new("cp").arg("-r").args([from, to])).status.success());
+    }
+    let units = fs::read_to_string(fixture("spans/machine.jsonl")).unwrap();
+    for name in ["shop.spans.jsonl", "spans.jsonl"] {
+        fs::write(home.path().join(name), units.replace("unit", "checkout")).unwrap();
+    }
+    for (from, to) in [("machine.otlp.json", "traces.json"), ("machine.access.log", "access.log")] {
+        fs::copy(fixture(&format!("spans/{from}")), home.path().join(to)).unwrap();
+    }
     fs::create_dir(home.path().join("faas-tiers")).unwrap();
     for (from, to) in
         [("gcf/tiers.json", "faas-tiers/tiers.json"), ("python.json", "python.json"), ("go.json", "go.json")]
@@ -231,6 +243,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "record",
         "top",
         "serve",
+        "why",
         "report",
         "export",
         "import",

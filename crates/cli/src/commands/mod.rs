@@ -17,3 +17,4 @@ pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
 pub(crate) mod vm;
+pub(crate) mod why;

@@ -1,0 +1,306 @@
+//! Why some spans took longer than others: the time of each, divided by what its thread did and waited for.
+//!
+//! Modules: `timeline` (what each thread did when, from the switches), `division` (the time of a span by cause).
+
+mod division;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use division::{Divided, Divider, Whom};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use swtch_trace::spans::{Span, SpanOwner, Spans};
+use swtch_trace::{Trace, TraceError};
+use swtch_units::words;
+use timeline::Timelines;
+
+/// Spans that are shown one by one.
+const SLOWEST_SHOWN: usize = 20;
+/// Programs named for each cause.
+const BEHIND_SHOWN: usize = 5;
+/// A CPU is named if at least this part of the time was on it.
+const ON_ONE_CPU: f64 = 0.9;
+
+words! {
+    /// What the time of a span went to.
+    pub enum SpanCause("cause of a span's time") {
+        /// Its thread ran.
+        OnCpu = "on_cpu",
+        /// Its thread could run and waited for a CPU.
+        RunQueue = "run_queue",
+        /// Its thread waited for something else: a lock, a device, a message, a timer.
+        Blocked = "blocked",
+        /// The quota of its cgroup was used up.
+        Throttled = "throttled",
+        /// Interrupts had its CPU.
+        Interrupt = "interrupt",
+        /// The hypervisor gave its CPU to others.
+        Steal = "steal",
+        /// The Trace does not say: events were lost.
+        Unknown = "unknown",
+    }
+}
+
+/// What the slow spans of one name were spent on, beside the ordinary ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Why {
+    /// The name of the spans.
+    pub span: String,
+    /// The share of the spans that was asked for as the slowest.
+    pub slowest_share: f64,
+    /// The slowest.
+    pub slow: SpanGroup,
+    /// The middle half by length, without the slow ones.
+    pub ordinary: SpanGroup,
+    /// The slowest one by one, the longest first.
+    pub slowest: Vec<SlowSpan>,
+    /// All names of spans, the most frequent first.
+    pub names: Vec<SpanName>,
+    /// How spans were attributed to tasks, and which are left out; a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Several spans.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SpanGroup {
+    /// How many.
+    pub count: usize,
+    /// Their mean length, ns; absent where there is none.
+    pub mean_ns: Option<f64>,
+    /// What their time went to, the most first; the shares add up to 1.
+    pub causes: Vec<CauseShare>,
+}
+
+/// A part of the time of spans.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CauseShare {
+    /// What it went to.
+    pub cause: SpanCause,
+    /// The part of the spans' time.
+    pub share: f64,
+    /// The time of a span, on average, ns.
+    pub mean_ns: f64,
+    /// The tasks that had the CPU meanwhile, or that ended the blocking; the most first.
+    pub behind: Vec<Behind>,
+}
+
+/// A program that a span waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Behind {
+    /// Its name, or what it was where it was not a task.
+    pub name: String,
+    /// Whether it is of the span's own process.
+    pub own_process: bool,
+    /// The part of the spans' time.
+    pub share: f64,
+    /// The CPU, where nearly all of it was on one.
+    pub cpu: Option<u32>,
+}
+
+/// A slow span.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlowSpan {
+    /// Which one, where its program says.
+    pub id: Option<String>,
+    /// When it began, ns since the Trace's start.
+    pub begin_ns: u64,
+    /// How long it took, ns.
+    pub length_ns: u64,
+    /// What its time went to, ns; the parts add up to its length.
+    pub parts: BTreeMap<SpanCause, u64>,
+}
+
+/// The spans of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpanName {
+    /// The name.
+    pub span: String,
+    /// How many.
+    pub count: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WhyError {
+    /// The Trace has no single switches.
+    #[error("{path} has no single switches: {why}; {remedy}")]
+    NoSwitches {
+        /// The Trace.
+        path: String,
+        /// Why.
+        why: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// No span has this name.
+    #[error("no span is called '{name}'; there are {}", names.join(", "))]
+    NoSuchSpan {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        names: Vec<String>,
+    },
+    /// The Trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// What the slowest spans of a Trace were spent on: those named `name`, else those whose slow ones took most time beyond the ordinary.
+///
+/// `slowest` is the share of the spans, 0 to 1, that counts as slow; at least one does.
+///
+/// # Errors
+/// When the Trace has no single switches, or no span has that name.
+pub fn why(trace: &Trace, spans: &Spans, name: Option<&str>, slowest: f64) -> Result<Why, WhyError> {
+    has_switches(trace)?;
+    let counts = spans.names();
+    if let Some(name) = name.filter(|name| counts.iter().all(|(one, _)| one != name)) {
+        let names = counts.iter().map(|(one, _)| (*one).to_owned()).collect();
+        return Err(WhyError::NoSuchSpan { name: name.to_owned(), names });
+    }
+    let name = match name {
+        Some(name) => name,
+        None => counts
+            .iter()
+            .map(|(name, _)| *name)
+            .max_by_key(|name| excess_ns(spans, name, slowest))
+            .unwrap_or(""),
+    };
+    let (slow, ordinary) = chosen(spans, name, slowest);
+    let wanted: HashSet<&SpanOwner> = slow.iter().chain(&ordinary).map(|span| &span.owner).collect();
+    let timelines = Timelines::read(trace, &wanted)?;
+    let divider = Divider::of(trace.view(), &timelines);
+    let divided =
+        |spans: &[&Span]| -> Vec<Divided> { spans.iter().map(|span| divider.divide(span)).collect() };
+    let slow_parts = divided(&slow);
+    Ok(Why {
+        span: name.to_owned(),
+        slowest_share: slowest,
+        slow: group(&slow, &slow_parts),
+        ordinary: group(&ordinary, &divided(&ordinary)),
+        slowest: slow
+            .iter()
+            .zip(&slow_parts)
+            .take(SLOWEST_SHOWN)
+            .map(|(span, divided)| one(span, divided))
+            .collect(),
+        names: counts
+            .iter()
+            .map(|(name, count)| SpanName { span: (*name).to_owned(), count: *count })
+            .collect(),
+        notes: notes(spans, &slow),
+    })
+}
+
+/// Checks that a Trace can say why a span was slow.
+///
+/// # Errors
+/// When it has no single switches: the message says how to record them.
+pub fn has_switches(trace: &Trace) -> Result<(), WhyError> {
+    if trace.switch_rows().is_some() {
+        return Ok(());
+    }
+    let provenance = &trace.header.provenance;
+    let known = provenance.source().and_then(|source| source.facts().without_switches);
+    let (why, remedy) = known.unwrap_or(("it was recorded without them", "record again with --events"));
+    Err(WhyError::NoSwitches { path: trace.folder().display().to_string(), why, remedy })
+}
+
+/// The slowest spans of a name, the longest first, and the ordinary ones.
+fn chosen<'a>(spans: &'a Spans, name: &str, slowest: f64) -> (Vec<&'a Span>, Vec<&'a Span>) {
+    let mut of: Vec<&Span> = spans.spans.iter().filter(|span| span.name == name).collect();
+    of.sort_by_key(|span| std::cmp::Reverse(span.length_ns()));
+    let count = ((of.len() as f64 * slowest).ceil() as usize).clamp(1, of.len().max(1)).min(of.len());
+    // The middle half, unless there are so few that all others are needed.
+    let middle =
+        if of.len() < 8 { count..of.len() } else { (of.len() / 4).max(count)..of.len() - of.len() / 4 };
+    let ordinary = of.get(middle).unwrap_or_default().to_vec();
+    of.truncate(count);
+    (of, ordinary)
+}
+
+/// How much longer the slow spans of a name took than ordinary ones, all together.
+fn excess_ns(spans: &Spans, name: &str, slowest: f64) -> u64 {
+    let (slow, ordinary) = chosen(spans, name, slowest);
+    let sum = |spans: &[&Span]| spans.iter().map(|span| span.length_ns()).sum::<u64>();
+    let usual = sum(&ordinary) / (ordinary.len().max(1) as u64);
+    sum(&slow).saturating_sub(usual * slow.len() as u64)
+}
+
+fn one(span: &Span, divided: &Divided) -> SlowSpan {
+    let parts = SpanCause::ALL.into_iter().zip(divided.parts).filter(|(_, ns)| *ns > 0).collect();
+    SlowSpan { id: span.id.clone(), begin_ns: span.begin_ns, length_ns: span.length_ns(), parts }
+}
+
+fn group(spans: &[&Span], divided: &[Divided]) -> SpanGroup {
+    let (count, all_ns) = (spans.len(), spans.iter().map(|span| span.length_ns()).sum::<u64>());
+    if count == 0 {
+        return SpanGroup::default();
+    }
+    let share = |ns: u64| ns as f64 / all_ns.max(1) as f64;
+    let mut causes = Vec::new();
+    for cause in SpanCause::ALL {
+        let ns: u64 = divided.iter().map(|one| one.parts[cause as usize]).sum();
+        if ns == 0 {
+            continue;
+        }
+        let mut by_whom: HashMap<&Whom, (u64, HashMap<u32, u64>)> = HashMap::new();
+        for ((_, whom), at) in divided.iter().flat_map(|one| &one.behind).filter(|((of, _), _)| *of == cause)
+        {
+            let entry = by_whom.entry(whom).or_default();
+            for (cpu, ns) in at {
+                entry.0 += ns;
+                *entry.1.entry(*cpu).or_default() += ns;
+            }
+        }
+        let mut behind: Vec<Behind> = by_whom
+            .into_iter()
+            .map(|(whom, (ns, cpus))| {
+                let most = cpus.into_iter().max_by_key(|(cpu, ns)| (*ns, *cpu));
+                let cpu =
+                    most.filter(|(cpu, on)| *cpu != division::NO_CPU && *on as f64 >= ON_ONE_CPU * ns as f64);
+                Behind {
+                    name: whom.name.clone(),
+                    own_process: whom.own_process,
+                    share: share(ns),
+                    cpu: cpu.map(|(cpu, _)| cpu),
+                }
+            })
+            .collect();
+        behind.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+        behind.truncate(BEHIND_SHOWN);
+        causes.push(CauseShare { cause, share: share(ns), mean_ns: ns as f64 / count as f64, behind });
+    }
+    causes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    SpanGroup { count, mean_ns: Some(all_ns as f64 / count as f64), causes }
+}
+
+/// How the spans were attributed, and what is left out.
+fn notes(spans: &Spans, slow: &[&Span]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |count: usize, text: &str| {
+        if count > 0 {
+            notes.push(format!("{text}: {count}."));
+        }
+    };
+    note(spans.unended, "Spans that never ended, which are left out");
+    note(spans.outside, "Spans that begin or end outside the Trace, which are left out");
+    note(spans.of_other_tasks, "Spans of tasks that are not in the Trace, which are left out");
+    note(
+        spans.overlapping(),
+        "Spans that overlap another one of their thread, and each count all of its time",
+    );
+    let owner = slow.iter().map(|span| &span.owner).find(|owner| !matches!(owner, SpanOwner::Thread(_)));
+    let whose = match owner {
+        Some(SpanOwner::Process(pid)) => format!("process {pid}"),
+        Some(SpanOwner::Program(name)) => name.clone(),
+        Some(SpanOwner::Recorded) => "the recorded tasks".to_owned(),
+        _ => return notes,
+    };
+    notes.push(format!(
+        "The threads of these spans are not known: a moment is on CPU when any thread of {whose} ran, then run queue, then blocked."
+    ));
+    notes
+}

@@ -1,0 +1,234 @@
+//! The time of a span by cause.
+
+use super::SpanCause;
+use super::timeline::{Doing, InFront, Piece, Timelines};
+use std::collections::HashMap;
+use swtch_trace::model::Scope;
+use swtch_trace::spans::{Span, SpanOwner};
+use swtch_trace::tables::{IntervalRow, TaskRow, TraceView};
+
+/// A CPU that is not known.
+pub(super) const NO_CPU: u32 = u32::MAX;
+/// A CPU that comes out of idle, or gets a wake-up from another one, takes less. While a quota stops a task, its CPU is idle for longer.
+const LEAST_THROTTLED_NS: u64 = 500_000;
+
+/// What was in front of a span, or ended its blocking.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Whom {
+    pub(super) name: String,
+    pub(super) own_process: bool,
+}
+
+/// The time of one span.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Divided {
+    /// By cause; they add up to the span.
+    pub(super) parts: [u64; SpanCause::ALL.len()],
+    /// By cause and whom, for each CPU.
+    pub(super) behind: HashMap<(SpanCause, Whom), HashMap<u32, u64>>,
+}
+
+/// What the parts of running time are that no event shows: shares of the machine's time in an interval, spread evenly over what ran.
+struct Rate {
+    from_ns: u64,
+    to_ns: u64,
+    interrupt: f64,
+    steal: f64,
+}
+
+/// Divides spans.
+pub(super) struct Divider<'a> {
+    timelines: &'a Timelines,
+    tasks: HashMap<u32, &'a TaskRow>,
+    rates: Vec<Rate>,
+    throttling: Throttling<'a>,
+}
+
+impl<'a> Divider<'a> {
+    pub(super) fn of(trace: TraceView<'a>, timelines: &'a Timelines) -> Self {
+        let tables = trace.tables;
+        let mut rates: Vec<Rate> =
+            tables.intervals.iter().filter(|row| row.cpu.is_none()).map(rate).collect();
+        rates.sort_by_key(|rate| rate.from_ns);
+        let tasks = tables.tasks.iter().map(|task| (task.tid, task)).collect();
+        Self { timelines, tasks, rates, throttling: Throttling::of(trace) }
+    }
+
+    /// Divides the time of a span.
+    pub(super) fn divide(&self, span: &Span) -> Divided {
+        let pieces = self.timelines.between(&span.owner, span.begin_ns, span.end_ns);
+        let clip = |piece: &Piece| {
+            let (from_ns, to_ns) = (piece.from_ns.max(span.begin_ns), piece.to_ns.min(span.end_ns));
+            Piece { from_ns, to_ns, doing: piece.doing }
+        };
+        let pieces: Vec<Piece> = pieces.iter().map(clip).collect();
+        let mut divided = Divided::default();
+        let mut index = 0;
+        let mut covered_ns = 0;
+        while let Some(piece) = pieces.get(index) {
+            let ns = piece.to_ns - piece.from_ns;
+            covered_ns += ns;
+            index += 1;
+            match piece.doing {
+                Doing::Running => self.ran(piece, &mut divided),
+                Doing::Unknown => divided.parts[SpanCause::Unknown as usize] += ns,
+                Doing::Blocked { uninterruptible, waker } => {
+                    let whom = self.waker(uninterruptible, waker, span);
+                    divided.add(SpanCause::Blocked, whom, NO_CPU, ns);
+                }
+                Doing::Waiting { wait, .. } => {
+                    let same =
+                        |piece: &&Piece| matches!(piece.doing, Doing::Waiting { wait: of, .. } if of == wait);
+                    let rest = pieces[index..].iter().take_while(same).count();
+                    let whole = &pieces[index - 1..index + rest];
+                    covered_ns += whole[1..].iter().map(|piece| piece.to_ns - piece.from_ns).sum::<u64>();
+                    index += rest;
+                    self.waited(whole, span, &mut divided);
+                }
+            }
+        }
+        divided.parts[SpanCause::Unknown as usize] += span.length_ns() - covered_ns;
+        divided
+    }
+
+    /// Time on a CPU, less what interrupts and the hypervisor took of it.
+    fn ran(&self, piece: &Piece, divided: &mut Divided) {
+        let (mut interrupt, mut steal) = (0.0, 0.0);
+        let first = self.rates.partition_point(|rate| rate.to_ns <= piece.from_ns);
+        for rate in self.rates[first..].iter().take_while(|rate| rate.from_ns < piece.to_ns) {
+            let ns = (rate.to_ns.min(piece.to_ns) - rate.from_ns.max(piece.from_ns)) as f64;
+            interrupt += ns * rate.interrupt;
+            steal += ns * rate.steal;
+        }
+        let (interrupt_ns, steal_ns) = (interrupt as u64, steal as u64);
+        divided.parts[SpanCause::Interrupt as usize] += interrupt_ns;
+        divided.parts[SpanCause::Steal as usize] += steal_ns;
+        divided.parts[SpanCause::OnCpu as usize] += piece.to_ns - piece.from_ns - interrupt_ns - steal_ns;
+    }
+
+    /// A wait for a CPU. Where a quota stops the thread's cgroup, the time in which no task of that group has the CPU is throttled if the CPU is
+    /// idle in it.
+    fn waited(&self, pieces: &[Piece], span: &Span, divided: &mut Divided) {
+        let limit = self.throttling.limit(self.group(&span.owner), pieces);
+        let stopped = |piece: &&Piece| limit.is_some_and(|limit| !self.in_group(piece, limit));
+        let mut rest = pieces;
+        while !rest.is_empty() {
+            let run = rest.iter().take_while(stopped).count();
+            let idle_ns: u64 =
+                rest[..run].iter().filter(|piece| is_idle(piece)).map(|p| p.to_ns - p.from_ns).sum();
+            let throttled = idle_ns >= LEAST_THROTTLED_NS;
+            for piece in &rest[..run.max(1)] {
+                let Doing::Waiting { cpu, front, .. } = piece.doing else { continue };
+                let ns = piece.to_ns - piece.from_ns;
+                if throttled {
+                    divided.parts[SpanCause::Throttled as usize] += ns;
+                } else {
+                    divided.add(SpanCause::RunQueue, self.front(front, span), cpu, ns);
+                }
+            }
+            rest = &rest[run.max(1)..];
+        }
+    }
+
+    fn group(&self, owner: &SpanOwner) -> Option<&'a str> {
+        let task = match owner {
+            SpanOwner::Thread(tid) => self.tasks.get(tid).copied(),
+            SpanOwner::Process(pid) => self.tasks.values().copied().find(|task| task.pid == *pid),
+            SpanOwner::Program(name) => self.tasks.values().copied().find(|task| task.comm == *name),
+            SpanOwner::Recorded => self.tasks.values().copied().find(|task| task.in_scope),
+        };
+        task?.cgroup.as_deref()
+    }
+
+    fn in_group(&self, piece: &Piece, limit: &str) -> bool {
+        let Doing::Waiting { front: InFront::Task(tid), .. } = piece.doing else { return false };
+        let group = self.tasks.get(&tid).and_then(|task| task.cgroup.as_deref());
+        group.is_some_and(|group| is_within(group, limit))
+    }
+
+    fn name(&self, tid: u32, span: &Span) -> Whom {
+        let task = self.tasks.get(&tid);
+        let name = task.map_or_else(|| format!("tid {tid}"), |task| task.comm.clone());
+        let own = match &span.owner {
+            SpanOwner::Thread(of) => self.tasks.get(of).map(|task| task.pid),
+            SpanOwner::Process(pid) => Some(*pid),
+            _ => None,
+        };
+        let own_process = own.is_some() && own == task.map(|task| task.pid);
+        Whom { name, own_process }
+    }
+
+    fn front(&self, front: InFront, span: &Span) -> Whom {
+        let other = |name: &str| Whom { name: name.to_owned(), own_process: false };
+        match front {
+            InFront::Task(tid) => self.name(tid, span),
+            InFront::Idle => other("an idle CPU that was waking up"),
+            InFront::Unseen => other("tasks that were not recorded"),
+        }
+    }
+
+    fn waker(&self, uninterruptible: bool, waker: Option<u32>, span: &Span) -> Whom {
+        match waker {
+            Some(tid) => self.name(tid, span),
+            None if uninterruptible => Whom { name: "a device".to_owned(), own_process: false },
+            None => Whom { name: "a timer or an interrupt".to_owned(), own_process: false },
+        }
+    }
+}
+
+impl Divided {
+    fn add(&mut self, cause: SpanCause, whom: Whom, cpu: u32, ns: u64) {
+        self.parts[cause as usize] += ns;
+        *self.behind.entry((cause, whom)).or_default().entry(cpu).or_default() += ns;
+    }
+}
+
+fn is_idle(piece: &Piece) -> bool {
+    matches!(piece.doing, Doing::Waiting { front: InFront::Idle, .. })
+}
+
+fn rate(row: &IntervalRow) -> Rate {
+    let ns = |value: Option<u64>| value.unwrap_or(0) as f64;
+    let (interrupt, steal) = (ns(row.irq_ns) + ns(row.softirq_ns), ns(row.steal_ns));
+    let busy = ns(row.user_ns) + ns(row.system_ns) + interrupt + steal;
+    let share = |part: f64| if busy > 0.0 { part / busy } else { 0.0 };
+    Rate {
+        from_ns: row.at_ns,
+        to_ns: row.at_ns.saturating_add(row.length_ns),
+        interrupt: share(interrupt),
+        steal: share(steal),
+    }
+}
+
+/// Which cgroups a quota stopped, and when.
+struct Throttling<'a> {
+    groups: Vec<&'a str>,
+    /// Stretches in which the group of a recording was not stopped; known only for the group that the intervals are about.
+    free: Vec<(u64, u64)>,
+}
+
+impl<'a> Throttling<'a> {
+    fn of(trace: TraceView<'a>) -> Self {
+        let stopped = trace.tables.cgroups.iter().filter(|row| row.throttled_ns > Some(0));
+        let groups: Vec<&str> = stopped.map(|row| row.path.as_str()).collect();
+        let own = trace.header.scope != Scope::Machine && trace.header.totals.throttled.is_some();
+        let free =
+            trace.intervals.iter().filter(|row| own && row.cpu.is_none() && row.throttled_ns == Some(0));
+        Self { groups, free: free.map(|row| (row.at_ns, row.at_ns + row.length_ns)).collect() }
+    }
+
+    /// The group whose quota may have stopped a task of `group` in this wait.
+    fn limit(&self, group: Option<&str>, pieces: &[Piece]) -> Option<&'a str> {
+        let limit =
+            self.groups.iter().copied().find(|limit| group.is_some_and(|group| is_within(group, limit)))?;
+        let (from_ns, to_ns) = (pieces.first()?.from_ns, pieces.last()?.to_ns);
+        let free = self.free.iter().any(|(begin_ns, end_ns)| *begin_ns <= from_ns && to_ns <= *end_ns);
+        (!free).then_some(limit)
+    }
+}
+
+/// Whether a cgroup is `limit`, or below it.
+fn is_within(group: &str, limit: &str) -> bool {
+    let limit = limit.trim_end_matches('/');
+    group.strip_prefix(limit).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
