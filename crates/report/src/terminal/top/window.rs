@@ -149,8 +149,12 @@ impl Window {
 
     /// Names the cgroups of all tasks.
     pub fn name_cgroups(&mut self, pods: &PodNames) {
+        // Thousands of tasks share few cgroups.
+        let mut names: HashMap<String, String> = HashMap::new();
         for row in &mut self.tasks {
-            row.cgroup_name = row.cgroup.as_deref().map(|path| pods.name(path).name);
+            let name =
+                |path: &String| names.entry(path.clone()).or_insert_with(|| pods.name(path).name).clone();
+            row.cgroup_name = row.cgroup.as_ref().map(name);
         }
     }
 
