@@ -122,10 +122,17 @@ def _schemas(root: Path) -> str:
         "# Schemas of the files\n",
         "Generated from the published JSON Schemas. [Files](../formats.md) says what the figures mean.\n",
     ]
+    newest: dict[str, list[Path]] = {}
     for path in sorted((root / "docs" / "schemas").glob("*.json")):
+        newest.setdefault(path.stem.rpartition("-")[0], []).append(path)
+    # The two that everyone meets come first.
+    for name in sorted(newest, key=lambda name: (name not in ("profile", "trace"), name)):
+        *older, path = newest[name]
         schema = json.loads(path.read_text(encoding="utf-8"))
         parts.append(f"## {path.stem}\n")
-        parts.append(f"The whole schema: [{path.name}](../schemas/{path.name}).\n")
+        links = [f"[{one.name}](../schemas/{one.name})" for one in (path, *older)]
+        also = f" Older, and still read: {', '.join(links[1:])}." if older else ""
+        parts.append(f"The whole schema: {links[0]}.{also}\n")
         if "description" in schema:
             parts.append(_cell(schema["description"]) + "\n")
         definitions = schema.get("$defs", schema.get("definitions", {}))
