@@ -27,9 +27,9 @@ struct Recorder {
 }
 
 /// Those whose programs the kernel is asked about, ahead.
-const OWN: usize = 3;
+const OWN: usize = 4;
 
-const RECORDERS: [Recorder; 6] = [
+const RECORDERS: [Recorder; 7] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -54,6 +54,11 @@ const RECORDERS: [Recorder; 6] = [
         name: "swtch --events",
         words: &[SWTCH, "record", "-a", "--events", "--no-profile", "-o", "events.swtch"],
         writes: Some("events.swtch"),
+    },
+    Recorder {
+        name: "swtch --events --stacks",
+        words: &[SWTCH, "record", "-a", "--events", "--stacks", "--no-profile", "-o", "stacks.swtch"],
+        writes: Some("stacks.swtch"),
     },
     Recorder {
         name: "swtch, perf events",

@@ -1,6 +1,6 @@
 //! `swtch record --stacks` names the code that switches, in programs of five languages made for it: `programs/stacks.*`.
 
-use crate::common::{Home, home, run, skip, stderr, stdout, swtch, without_bpf};
+use crate::common::{Home, home, json, run, skip, stderr, stdout, swtch, without_bpf};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,6 +125,23 @@ fn exports(home: &Home) {
         .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
         .sum();
     assert!((ROUNDS * 9 / 10..=ROUNDS).contains(&culprit), "{text}");
+    let table =
+        json(swtch(home.path()).args(["export", "run.swtch", "--to", "pprof", "-o", "run.pb.gz", "--json"]));
+    let unpacked = run(Command::new("gzip").arg("-dc").arg(home.path().join("run.pb.gz"))).stdout;
+    assert!(String::from_utf8_lossy(&unpacked).contains("culprit") && table["stacks"].as_u64() > Some(3));
+    let mut go = Command::new("go");
+    go.args(["tool", "pprof", "-top", "-sample_index=switches"]).arg(home.path().join("run.pb.gz"));
+    match go.output() {
+        // The flat figures are those of the innermost function, which is the kernel's.
+        Ok(output) => assert!(stdout(&output).contains("schedule_[k]"), "{}", stderr(&output)),
+        Err(_) => skip("exports (pprof)", "no Go here"),
+    }
+    let speedscope = stdout(&run(swtch(home.path()).args(["export", "run.swtch", "--to", "speedscope"])));
+    let speedscope: Value = serde_json::from_str(&speedscope).unwrap();
+    let switches = &speedscope["profiles"][1];
+    assert_eq!(switches["name"], "switches");
+    let weights = switches["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap());
+    assert_eq!(Some(weights.sum::<u64>()), switches["endValue"].as_u64());
     let output = run(swtch(home.path()).args(["export", "run.swtch", "--to", "csv", "--weight", "wait"]));
     assert!(stderr(&output).contains("--weight goes with --to folded"), "{}", stderr(&output));
 }

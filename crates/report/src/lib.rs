@@ -27,5 +27,12 @@ pub use wording::caveats::comparison_json;
 use export::Exporter;
 
 /// The formats that a Trace is exported to. A new one is a module of this crate and a row here.
-pub static EXPORTERS: [Exporter; 5] =
-    [perfetto::EXPORTER, tables::PARQUET, tables::CSV, prometheus::EXPORTER, stacks::FOLDED];
+pub static EXPORTERS: [Exporter; 7] = [
+    perfetto::EXPORTER,
+    tables::PARQUET,
+    tables::CSV,
+    prometheus::EXPORTER,
+    stacks::FOLDED,
+    stacks::PPROF,
+    stacks::SPEEDSCOPE,
+];

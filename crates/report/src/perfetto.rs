@@ -15,7 +15,7 @@
 mod counters;
 mod events;
 mod names;
-mod proto;
+pub(crate) mod proto;
 mod tasks;
 
 use crate::export::{ExportError, Exported, Exporter};

@@ -20,6 +20,17 @@ words! {
 }
 
 impl StackWeight {
+    /// What it is, for people, and whether it is a time in ns.
+    pub(crate) fn label(self) -> (&'static str, bool) {
+        match self {
+            Self::OffCpu => ("time off the CPU", true),
+            Self::Switches => ("switches", false),
+            Self::Wait => ("waiting for a CPU", true),
+            Self::Cost => ("cost of the switches", true),
+            Self::Wakes => ("wake-ups of others", false),
+        }
+    }
+
     /// The weight of a stack; 0 when it has none of this kind.
     ///
     /// ```

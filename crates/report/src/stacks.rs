@@ -1,13 +1,36 @@
 //! Stacks of a Trace in the formats of other programs.
 
 mod folded;
+mod pprof;
+mod speedscope;
 
 pub(crate) use folded::EXPORTER as FOLDED;
+pub(crate) use pprof::EXPORTER as PPROF;
+pub(crate) use speedscope::EXPORTER as SPEEDSCOPE;
 
 use crate::export::ExportError;
+use std::collections::HashMap;
 use swtch_trace::model::Unavailable;
 use swtch_trace::tables::{Columns, StackRow};
 use swtch_trace::{Trace, fields};
+
+/// Numbers of texts, by the order in which they come.
+#[derive(Default)]
+struct Numbers {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Numbers {
+    fn of(&mut self, name: &str) -> usize {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+}
 
 /// The stacks of a Trace.
 fn rows(trace: &Trace) -> Result<&[StackRow], ExportError> {

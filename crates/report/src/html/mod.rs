@@ -36,7 +36,7 @@ pub type NamedFaas = Named<swtch_faas::Document>;
 
 const TEMPLATE: &str = include_str!("../../web/report.html.j2");
 const STYLE: &str = include_str!("../../web/report.css");
-const SCRIPT: &str = include_str!("../../web/report.js");
+const SCRIPT: &str = concat!(include_str!("../../web/report.js"), include_str!("../../web/flame.js"));
 
 /// Why there is no page.
 #[derive(Debug, Error)]

@@ -104,6 +104,7 @@ pub(super) enum Block {
         text: String,
     },
     Figure(Figure),
+    Flame(Flame),
     Table(Table),
     /// A table that is closed at first.
     Folded {
@@ -133,7 +134,7 @@ macro_rules! blocks {
     };
 }
 
-blocks! { Figure Table Notice }
+blocks! { Figure Flame Table Notice }
 
 impl From<String> for Block {
     fn from(text: String) -> Self {
@@ -210,6 +211,17 @@ impl Figure {
         self.notes.extend(notes.into_iter().map(Into::into));
         self
     }
+}
+
+/// A flame graph, which the page's script draws, and its numbers.
+#[derive(Serialize)]
+pub(super) struct Flame {
+    pub(super) id: String,
+    pub(super) caption: String,
+    /// The stacks, in JSON: `names`, and for each stack its task, its frames and its weights.
+    pub(super) data: String,
+    pub(super) summary: String,
+    pub(super) table: Table,
 }
 
 /// A table; the first column names the rows.

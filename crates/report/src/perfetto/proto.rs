@@ -2,52 +2,52 @@
 
 /// A message that is being written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Message {
+pub(crate) struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
     /// What was written.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Forgets what was written and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 
     /// A field of any integer type that is not negative.
-    pub(super) fn number(&mut self, field: u32, value: u64) {
+    pub(crate) fn number(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
     /// A field of type `double`.
-    pub(super) fn double(&mut self, field: u32, value: f64) {
+    pub(crate) fn double(&mut self, field: u32, value: f64) {
         self.varint(u64::from(field) << 3 | 1);
         self.bytes.extend(value.to_le_bytes());
     }
 
     /// A field of type `string`.
-    pub(super) fn text(&mut self, field: u32, value: &str) {
+    pub(crate) fn text(&mut self, field: u32, value: &str) {
         self.field(field, value.as_bytes());
     }
 
     /// A message in a message, written elsewhere.
-    pub(super) fn field(&mut self, field: u32, value: &[u8]) {
+    pub(crate) fn field(&mut self, field: u32, value: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(value.len() as u64);
         self.bytes.extend_from_slice(value);
     }
 
     /// Fields written elsewhere.
-    pub(super) fn append(&mut self, fields: &Self) {
+    pub(crate) fn append(&mut self, fields: &Self) {
         self.bytes.extend_from_slice(&fields.bytes);
     }
 
     /// A message in a message.
-    pub(super) fn message(&mut self, field: u32, build: impl FnOnce(&mut Self)) {
+    pub(crate) fn message(&mut self, field: u32, build: impl FnOnce(&mut Self)) {
         self.varint(u64::from(field) << 3 | 2);
         // Its length is known only afterwards. Most have less than 128 bytes, and a length of one byte.
         let start = self.bytes.len();

@@ -167,6 +167,12 @@ fn an_honest_trace_passes_and_much_is_checked() {
     assert!(checks(whole.view()).made() > 100);
 }
 
+#[test]
+fn a_stack_waits_within_its_time_off_the_cpu() {
+    let figure = "stacks.wait_ns of  in ";
+    breaks(|whole| whole.tables.stacks[0].wait_ns = 2 * MS, &[figure]);
+}
+
 /// Requires that a change breaks these figures' checks and no others.
 fn breaks(change: impl FnOnce(&mut Whole), figures: &[&str]) {
     let mut whole = honest();

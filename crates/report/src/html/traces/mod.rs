@@ -9,6 +9,7 @@ mod over_time;
 mod pairs;
 mod processors;
 mod recording;
+mod stacks;
 mod stalls;
 mod tasks;
 mod timeline;
@@ -163,6 +164,7 @@ impl Subject for PricedTrace {
             tasks::section(subjects),
         ]);
         sections.extend(cgroups::section(subjects));
+        sections.extend(stacks::section(subjects));
         sections.extend([
             pairs::section(subjects),
             distributions::section(subjects),
