@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from contextlib import AbstractContextManager
-from typing import Any, Final, Optional, Union
+from typing import Any, Final, Union
 
 FILE_VARIABLE: Final = "SWTCH_SPANS"
 """The environment variable with the path of the file that spans are appended to."""
@@ -62,7 +62,7 @@ class _Writer:
     """Keeps spans in memory, thread by thread, and appends them to a file."""
 
     def __init__(self, path: str) -> None:
-        self._path: Optional[str] = path
+        self._path: str | None = path
         self._local = _Kept()
         # By the list's own number: the kernel uses those of threads again.
         self._all: dict[int, tuple[int, list[tuple[str, SpanId, int, int]]]] = {}

@@ -27,6 +27,7 @@ mod serve;
 mod sharing;
 mod shown;
 mod simulating;
+mod slow_spans;
 mod stacks;
 mod terminal;
 mod top;

@@ -3,7 +3,6 @@
 use super::SpanCause;
 use super::timeline::{Doing, InFront, Piece, Timelines};
 use std::collections::HashMap;
-use swtch_trace::model::Scope;
 use swtch_trace::spans::{Span, SpanOwner};
 use swtch_trace::tables::{IntervalRow, TaskRow, TraceView};
 
@@ -41,7 +40,8 @@ pub(super) struct Divider<'a> {
     timelines: &'a Timelines,
     tasks: HashMap<u32, &'a TaskRow>,
     rates: Vec<Rate>,
-    throttling: Throttling<'a>,
+    /// The cgroups that a quota stopped.
+    limited: Vec<&'a str>,
 }
 
 impl<'a> Divider<'a> {
@@ -51,7 +51,8 @@ impl<'a> Divider<'a> {
             tables.intervals.iter().filter(|row| row.cpu.is_none()).map(rate).collect();
         rates.sort_by_key(|rate| rate.from_ns);
         let tasks = tables.tasks.iter().map(|task| (task.tid, task)).collect();
-        Self { timelines, tasks, rates, throttling: Throttling::of(trace) }
+        let stopped = tables.cgroups.iter().filter(|row| row.throttled_ns > Some(0));
+        Self { timelines, tasks, rates, limited: stopped.map(|row| row.path.as_str()).collect() }
     }
 
     /// Divides the time of a span.
@@ -109,7 +110,9 @@ impl<'a> Divider<'a> {
     /// A wait for a CPU. Where a quota stops the thread's cgroup, the time in which no task of that group has the CPU is throttled if the CPU is
     /// idle in it.
     fn waited(&self, pieces: &[Piece], span: &Span, divided: &mut Divided) {
-        let limit = self.throttling.limit(self.group(&span.owner), pieces);
+        let group = self.group(&span.owner);
+        let limit =
+            self.limited.iter().copied().find(|limit| group.is_some_and(|group| is_within(group, limit)));
         let stopped = |piece: &&Piece| limit.is_some_and(|limit| !self.in_group(piece, limit));
         let mut rest = pieces;
         while !rest.is_empty() {
@@ -197,33 +200,6 @@ fn rate(row: &IntervalRow) -> Rate {
         to_ns: row.at_ns.saturating_add(row.length_ns),
         interrupt: share(interrupt),
         steal: share(steal),
-    }
-}
-
-/// Which cgroups a quota stopped, and when.
-struct Throttling<'a> {
-    groups: Vec<&'a str>,
-    /// Stretches in which the group of a recording was not stopped; known only for the group that the intervals are about.
-    free: Vec<(u64, u64)>,
-}
-
-impl<'a> Throttling<'a> {
-    fn of(trace: TraceView<'a>) -> Self {
-        let stopped = trace.tables.cgroups.iter().filter(|row| row.throttled_ns > Some(0));
-        let groups: Vec<&str> = stopped.map(|row| row.path.as_str()).collect();
-        let own = trace.header.scope != Scope::Machine && trace.header.totals.throttled.is_some();
-        let free =
-            trace.intervals.iter().filter(|row| own && row.cpu.is_none() && row.throttled_ns == Some(0));
-        Self { groups, free: free.map(|row| (row.at_ns, row.at_ns + row.length_ns)).collect() }
-    }
-
-    /// The group whose quota may have stopped a task of `group` in this wait.
-    fn limit(&self, group: Option<&str>, pieces: &[Piece]) -> Option<&'a str> {
-        let limit =
-            self.groups.iter().copied().find(|limit| group.is_some_and(|group| is_within(group, limit)))?;
-        let (from_ns, to_ns) = (pieces.first()?.from_ns, pieces.last()?.to_ns);
-        let free = self.free.iter().any(|(begin_ns, end_ns)| *begin_ns <= from_ns && to_ns <= *end_ns);
-        (!free).then_some(limit)
     }
 }
 
