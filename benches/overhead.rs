@@ -1,12 +1,12 @@
 //! What recording costs what is recorded: CPU time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
 //! CPU, and the size of what it writes.
 //!
-//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each beside a run without one, and then says how long
+//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each next to a run without one, and then says how long
 //! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
 //! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
 //!
 //! `SWTCH_BEFORE=PATH` compares with another build of swtch instead: each recorder of both, one right after the other in random order, and the
-//! ratio of what a switch takes beside the two.
+//! ratio of what a switch takes with the two.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
@@ -78,7 +78,7 @@ struct Launch {
     bytes_per_switch: f64,
 }
 
-/// CPU time of a switch beside this build over that beside another, recorder by recorder.
+/// CPU time of a switch with this build over that with another, recorder by recorder.
 fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, folder: &Path, rng: &mut Rng) {
     println!("{:24} {:>34}", "recorder", "this build / the other (95 %)");
     for recorder in &RECORDERS[..OWN] {
@@ -179,7 +179,7 @@ fn pipe(cpu: &str, round_trips: u32) -> Option<f64> {
     (!failed).then(|| seconds.iter().sum::<f64>() * 1e9 / (2.0 * f64::from(round_trips)))
 }
 
-/// The benchmark beside a recorder.
+/// The benchmark with a recorder.
 fn beside(recorder: &Recorder, cpu: &str, round_trips: u32, folder: &Path) -> Option<Launch> {
     let mut child = start(recorder, folder)?;
     let cpu_ns_per_switch = pipe(cpu, round_trips);

@@ -1,4 +1,4 @@
-//! swtch beside the tools people already use, on one CPU, interleaved in random order: how well do the figures agree, and how
+//! swtch next to the tools people already use, on one CPU, interleaved in random order: how well do the figures agree, and how
 //! much does each vary from launch to launch?
 //!
 //! `cargo bench -p swtch --bench peers` runs 12 launches of `swtch measure --quick`, `perf bench sched pipe` and lmbench's `lat_ctx` (found

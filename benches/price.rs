@@ -1,8 +1,8 @@
-//! Is the bill right? The same work with and without a known number of switches, on one CPU: the time that is lost beside the time
+//! Is the bill right? The same work with and without a known number of switches, on one CPU: the time that is lost next to the time
 //! that `swtch record` says was lost.
 //!
 //! `cargo bench -p swtch --bench price` does some work, then hands a byte to another process and waits for it to come back, again and again;
-//! beside it, the same with a pipe to itself, where nothing switches, and for the other process's part a byte through a pipe without work.
+//! next to it, the same with a pipe to itself, where nothing switches, and for the other process's part a byte through a pipe without work.
 //! What the first takes longer is lost to switching. The three take turns within one process, so that slow phases of the machine meet all.
 //! Recording has a cost of its own, so the time is taken from a run that is not recorded, and the bill from one that is, right after it.
 //! Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.

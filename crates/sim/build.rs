@@ -15,7 +15,7 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let text =
         std::fs::read_to_string(SOURCE).unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));
-    // What a user can set is to lie in writable memory (src/scx/map_scan.rs).
+    // What a user can set must be in writable memory (src/scx/map_scan.rs).
     let text = text.replace("const volatile ", "volatile ");
     let source = out.join("flsched.c");
     std::fs::write(&source, text).expect("cargo's directory can be written to");

@@ -1,7 +1,7 @@
 //! A cache that several tasks take turns in: how many lines does each miss when its turn comes?
 //!
 //! Physical pages matter: a cache is indexed by physical address, so where the pages of an array lie decides which of its lines compete. Here the
-//! tasks were started one after another on an idle machine: their arrays lie in a row, with a few other pages between them. The kernel's pages
+//! tasks were started one after another on an idle machine: their arrays are in a row, with a few other pages between them. The kernel's pages
 //! are in a row too, anywhere.
 
 use swtch_stats::Rng;
@@ -117,7 +117,7 @@ impl Turns {
         let mut rng = Rng::new(seed);
         let page_lines = PAGE_BYTES / self.shape.line_bytes;
         let colours = (self.shape.cache_bytes / self.shape.ways as u64 / PAGE_BYTES).max(1);
-        // Numbers of pages: only where they lie in the cache, and that none is given out twice, matters.
+        // Numbers of pages: only where they are in the cache, and that none is given out twice, matters.
         let mut free = rng.below(colours);
         let arrays: Vec<u64> = (0..self.tasks)
             .map(|_| {

@@ -40,7 +40,7 @@ impl Pages {
         self.0.iter().map(|(path, text)| (path.as_path(), text.as_str()))
     }
 
-    /// The pages with the tables of `results` in their blocks, and all counts anew.
+    /// The pages with the tables of `results` in their blocks, and all counts again.
     ///
     /// # Errors
     /// When no page has the block of a result.

@@ -70,7 +70,7 @@ fn work<P>(outcome: &EngineOutcome<P, Nothing>) -> Vec<f64> {
     outcome.stats.tasks.iter().map(|task| task.work as f64).collect()
 }
 
-/// What lies between an ideal schedule and a real one, a step at a time.
+/// What is between an ideal schedule and a real one, a step at a time.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     name: &'static str,

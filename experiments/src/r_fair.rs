@@ -9,7 +9,7 @@ use swtch_fairness::{Policy, Variant};
 
 const PARTS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Its ends, which are max-perf and max-fair, and what lies between.
+/// Its ends, which are max-perf and max-fair, and what is between.
 ///
 /// # Errors
 /// When the speedups cannot be read.

@@ -42,7 +42,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probes:
-    """What was tried for real, because permission bits do not tell (seccomp filters, sandboxes, security modules)."""
+    """What was tried for real, because permission bits do not show it (seccomp filters, sandboxes, security modules)."""
 
     realtime: Probe
     """`sched_setscheduler(SCHED_FIFO)`."""

@@ -1,8 +1,6 @@
-//! Wrong wishes and broken files: one clear line, status 2 or 1, nothing half-written.
+//! Places that cannot be written: one clear line, status 1, nothing half-written. `golden/broken.md` has what is said of broken files.
 
 use crate::common::{fixture, home, is_root, names, run, skip, stderr, swtch};
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// Runs with `arguments` and checks status, that the complaint is one line with `words`, and that nothing was written.
@@ -28,32 +26,6 @@ fn a_command_of_the_python_package_says_how_to_get_it() {
             format!("swtch: 'swtch {name}' is not installed: it is in the Python package; {requirement}\n");
         assert_eq!((output.status.code(), stderr(&output)), (Some(2), expected));
     }
-}
-
-#[test]
-fn a_broken_profile_is_status_1_and_says_what_is_wrong_where() {
-    let folder = home();
-    let write = |name: &str, text: &[u8]| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let whole = fs::read(fixture("profiles/vm.json")).unwrap();
-    let cut = write("cut.json", &whole[..whole.len() / 2]);
-    let foreign = write("foreign.json", b"{\"schema\": \"other/1\"}");
-    let binary = write("binary.json", &[0, 159, 146, 150]);
-    let empty = write("empty.json", b"");
-    for (path, word) in [
-        (&cut, "not a Profile"),
-        (&foreign, "schema 'other/1'"),
-        (&binary, "not a Profile"),
-        (&empty, "not a Profile"),
-    ] {
-        refused(&["report", path], 1, &[word, path]);
-        refused(&["measure", "--quick", "--compare", path], 1, &[word, path]);
-    }
-    refused(&["report", "/nowhere/at/all.json"], 1, &["cannot read /nowhere/at/all.json"]);
-    refused(&["report"], 1, &["swtch measure --quick"]);
 }
 
 #[test]
@@ -110,80 +82,4 @@ fn a_closed_pipe_is_no_failure() {
     let output = Command::new("bash").args(["-o", "pipefail", "-c", &script]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
-}
-
-/// A copy of a recorded Trace in which one task's count went backwards as one of 32 bits.
-fn impossible(place: &Path) -> String {
-    let folder = place.join("impossible.swtch");
-    fs::create_dir(&folder).unwrap();
-    for file in fs::read_dir(fixture("traces/machine.swtch")).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), folder.join(file.file_name())).unwrap();
-    }
-    let path = folder.join("header.json");
-    let mut header: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    header["totals"]["context_switches"]["voluntary"] = ((1_u64 << 32) + 475).into();
-    fs::write(&path, serde_json::to_vec(&header).unwrap()).unwrap();
-    folder.display().to_string()
-}
-
-#[test]
-fn a_trace_that_cannot_be_is_refused_by_whoever_reads_it() {
-    let place = home();
-    let trace = impossible(place.path());
-    let words =
-        ["totals.context_switches.voluntary", "4294967771", "all that 2 CPUs can do", "report this defect"];
-    for arguments in [
-        &["report", &trace, "-o", "page.html"][..],
-        &["export", &trace, "--to", "csv"],
-        &["export", &trace, "--to", "prometheus"],
-        &["export", &trace, "--to", "perfetto", "-o", "run.pftrace"],
-        &["simulate", "replay", &trace],
-    ] {
-        refused(arguments, 1, &words);
-    }
-}
-
-/// A Profile whose interval does not hold its median, and a study whose switches are 2^32 more than those of its inferences.
-#[test]
-fn a_profile_or_study_that_cannot_be_is_refused_by_whoever_reads_it() {
-    let place = home();
-    let changed = |name: &str, pointer: &str, value: serde_json::Value| {
-        let source = fixture(name);
-        let mut document: serde_json::Value = serde_json::from_slice(&fs::read(&source).unwrap()).unwrap();
-        *document.pointer_mut(pointer).unwrap() = value;
-        let file = place.path().join(source.file_name().unwrap());
-        fs::write(&file, document.to_string()).unwrap();
-        file.display().to_string()
-    };
-    let profile = changed("profiles/server.json", "/direct/0/switch_cost_ns/ci_low", 6_840.0.into());
-    let words = ["server.json is refused", "switch_cost_ns ci_low: 6840 is more than median"];
-    let (other, page) = (fixture("profiles/vm.json").display().to_string(), ["-o", "page.html"]);
-    for arguments in [
-        &["report", &profile, page[0], page[1]][..],
-        &["measure", "--compare", &other, "--with", &profile],
-        &["simulate", "spin", "--machine", "2", "--profile", &profile],
-    ] {
-        refused(arguments, 1, &words);
-    }
-    let switches = ((1_u64 << 32) + 475).into();
-    let study = changed("studies/edge/study.json", "/runs/0/switches/voluntary", switches);
-    let words = ["study.json cannot be true", "is not the switches counted, 4294967771"];
-    refused(&["report", &study, page[0], page[1]], 1, &words);
-}
-
-#[test]
-fn a_text_that_contradicts_itself_is_not_imported() {
-    let place = home();
-    let text = place.path().join("trace.txt");
-    let line = "  make-12  [001] d..2.  7.000001: sched_switch: prev_comm=make prev_pid=12 prev_prio=120 prev_state=R \
-                ==> next_comm=make next_pid=12 next_prio=120\n";
-    fs::write(&text, line.repeat(3_000)).unwrap();
-    let words = [
-        "trace.txt contradicts itself",
-        "cpus.switches of CPU 1",
-        "all that 0 ns permit",
-        "no Trace was written",
-    ];
-    refused(&["import", text.to_str().unwrap()], 1, &words);
 }

@@ -1,4 +1,4 @@
-//! Recordings beside what others count of the same commands.
+//! Recordings next to what others count of the same commands.
 
 use crate::common::machine::alone;
 use crate::common::{home, run, skip, stderr, swtch};

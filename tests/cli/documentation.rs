@@ -58,20 +58,6 @@ fn the_page_of_the_glossary_has_every_term() {
 }
 
 #[test]
-fn an_unknown_term_is_wrong_usage_and_near_ones_are_named() {
-    let home = home();
-    for (word, part) in
-        [("preemtion", "similar terms: preemption"), ("xylophone", "'swtch explain' lists the terms")]
-    {
-        let output = run(swtch(home.path()).args(["explain", word]));
-        assert_eq!(output.status.code(), Some(2));
-        let said = stderr(&output);
-        assert!(said.contains("is not a term of the glossary") && said.contains(part), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-    }
-}
-
-#[test]
 fn the_book_is_found_where_it_is_installed() {
     let home = home();
     let bin = home.path().join("bin");

@@ -1,11 +1,14 @@
-//! What the command prints, as text that can be read and reviewed: `tests/cli/golden`. `SNAPSHOTS=overwrite` writes the files anew.
+//! What the command prints, as text that can be read and reviewed: `tests/cli/golden`. `SNAPSHOTS=overwrite` writes the files again.
 //!
 //! A line `$ swtch ...` is run, in the directory of the file's name with `.in` where there is one. After it come `? STATUS`, unless that is 0,
 //! and what the command writes, standard output first. `[..]` stands for what differs from machine to machine.
 
-use crate::common::{Home, home, run, stderr, stdout, swtch};
+use crate::common::{Home, fixture, home, names, run, stderr, stdout, swtch};
+use crate::shown::printed_of;
 use snapbox::{Assert, Data, assert::DEFAULT_ACTION_ENV};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+mod broken;
 
 const FENCE: &str = "```";
 
@@ -32,20 +35,69 @@ fn run_again(text: &str, inside: &Path, home: &Home) -> String {
     now
 }
 
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/golden")
+}
+
+/// Compares a file with what its commands print in `inside`; says how many they are.
+fn compare(name: &str, inside: &Path, home: &Home) -> usize {
+    let file = golden().join(format!("{name}.md"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let expected = Data::read_from(&file, None);
+    Assert::new().action_env(DEFAULT_ACTION_ENV).eq(run_again(&text, inside, home), expected);
+    text.matches("\n$ swtch ").count()
+}
+
 #[test]
 fn the_command_prints_what_is_written_down() {
     let home = home();
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/golden");
     let mut commands = 0;
-    for name in ["fixtures", "help", "simulate", "wrong_usage"] {
-        let file = directory.join(format!("{name}.md"));
-        let own = directory.join(format!("{name}.in"));
-        let inside = if own.is_dir() { own.as_path() } else { home.path() };
-        let text = std::fs::read_to_string(&file).unwrap();
-        commands += text.matches("\n$ swtch ").count();
-        let expected = Data::read_from(&file, None);
-        Assert::new().action_env(DEFAULT_ACTION_ENV).eq(run_again(&text, inside, &home), expected);
+    for name in ["fixtures", "help", "shares", "simulate", "wrong_usage"] {
+        let own = golden().join(format!("{name}.in"));
+        commands += compare(name, if own.is_dir() { &own } else { home.path() }, &home);
     }
-    assert!(commands > 60, "only {commands} commands");
-    assert!(home.path().read_dir().unwrap().next().is_none(), "a command that only prints wrote a file");
+    assert!(commands > 90, "only {commands} commands");
+    assert!(names(home.path()).is_empty(), "a command that only prints wrote a file");
+}
+
+#[test]
+fn what_commands_write_about_fixtures_is_said_as_written_down() {
+    let (home, place) = (home(), home());
+    link_fixtures(place.path());
+    compare("written", place.path(), &home);
+}
+
+/// Broken files: one line, status 2 or 1, and nothing is written.
+#[test]
+fn what_is_said_of_broken_files_is_written_down() {
+    let (home, place) = (home(), home());
+    link_fixtures(place.path());
+    broken::write(place.path());
+    let before = names(place.path());
+    assert!(compare("broken", place.path(), &home) > 45);
+    assert_eq!(names(place.path()), before);
+    assert!(names(home.path()).is_empty());
+}
+
+fn link_fixtures(place: &Path) {
+    for name in ["faas", "imports", "profiles", "studies", "traces"] {
+        std::os::unix::fs::symlink(fixture(name), place.join(name)).unwrap();
+    }
+}
+
+/// What `swtch measure`, `swtch record` and `swtch doctor` print of the fixtures; the commands themselves print of this machine.
+#[test]
+fn what_is_printed_of_fixtures_is_written_down() {
+    let mut text =
+        "What `swtch doctor`, `swtch record` and `swtch measure` print of each fixture.\n".to_owned();
+    for (kind, place) in [("doctor", "machines"), ("advised", "traces"), ("profile", "profiles")] {
+        let fixtures = names(&fixture(place)).into_iter().filter(|name| name != "README.md");
+        for name in fixtures {
+            let name = name.trim_end_matches(".swtch").trim_end_matches(".json");
+            let printed = printed_of(kind, name).unwrap();
+            text += &format!("\n## {kind} {name}\n\n```console\n{}\n```\n", printed.trim_end());
+        }
+    }
+    let expected = Data::read_from(&golden().join("printed.md"), None);
+    Assert::new().action_env(DEFAULT_ACTION_ENV).eq(text, expected);
 }

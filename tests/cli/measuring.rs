@@ -196,7 +196,7 @@ fn a_program_on_path_is_a_command() {
     let output = run(swtch(home.path()).env("PATH", path).args(["hello", "world", "--flag"]));
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("hello world --flag\n", Some(3)));
 
-    // Beside swtch it needs no PATH.
+    // Next to swtch it needs no PATH.
     let beside = home.path().join("swtch-beside");
     std::os::unix::fs::symlink("/bin/true", &beside).unwrap();
     let own = home.path().join("own");

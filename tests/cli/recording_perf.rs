@@ -1,4 +1,4 @@
-//! `swtch record --source perf`: what perf events tell, beside what the kernel, BPF and perf itself count; and when they are chosen.
+//! `swtch record --source perf`: what perf events tell, next to what the kernel, BPF and perf itself count; and when they are chosen.
 
 use crate::common::{SUMMARY, home, is_root, run, skip, stderr, stdout, swtch, with_summary};
 use serde_json::Value;

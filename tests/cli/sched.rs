@@ -31,15 +31,10 @@ fn has_sched_ext(test: &str) -> bool {
 #[test]
 fn mistakes_are_one_line_with_what_to_do() {
     let home = home();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 3] = [
         (&["absent"], 1, "no scheduler scx_absent: it is neither next to swtch nor on PATH; there are: "),
         (&["theirs", "--only-pid", "1"], 2, "scx_theirs has options of its own"),
         (&["theirs", "--for", "soon"], 2, "not a time"),
-        (&["compare"], 2, "no command given"),
-        (&["compare", "--deterministic", "--", "true"], 2, "--vm"),
-        (&["compare", "--runs", "0", "--", "true"], 2, "0 runs"),
-        (&["compare", "--policies", "stock,stock", "--", "true"], 2, "stock is given twice"),
-        (&["compare", "--policies", "stock", "--", "no-such-program"], 1, "cannot be started"),
     ];
     for (arguments, status, words) in cases {
         let output = run(&mut sched(home.path(), arguments));

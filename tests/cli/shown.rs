@@ -81,16 +81,9 @@ impl Shown<'_> {
                 let output = run(command.args(words.split_whitespace().map(|word| word.trim_matches('\''))));
                 String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
             }
-            Some(("profile", name)) => {
-                terminal::profile(&file::read(&fixture(&format!("profiles/{name}.json"))).unwrap())
-            }
-            Some(("recording", name)) => recording(name, false),
-            Some(("advised", name)) => recording(name, true),
-            Some(("doctor", name)) => {
-                let host = Host::read(&fixture(&format!("machines/{name}"))).unwrap();
-                terminal::capabilities(&host, &judge(&host, &no_rights()), false)
-            }
-            _ => panic!("'{}' is not a source of output", self.source),
+            Some((kind, name)) => printed_of(kind, name)
+                .unwrap_or_else(|| panic!("'{}' is not a source of output", self.source)),
+            None => panic!("'{}' is not a source of output", self.source),
         }
     }
 
@@ -109,6 +102,20 @@ impl Shown<'_> {
         let lines = before.into_iter().chain(part.iter().copied()).chain(after);
         lines.map(str::trim_end).flat_map(|line| [line, "\n"]).collect()
     }
+}
+
+/// What a command prints of a fixture; nothing where it is not one of those that do.
+pub(crate) fn printed_of(kind: &str, name: &str) -> Option<String> {
+    Some(match kind {
+        "profile" => terminal::profile(&file::read(&fixture(&format!("profiles/{name}.json"))).unwrap()),
+        "recording" => recording(name, false),
+        "advised" => recording(name, true),
+        "doctor" => {
+            let host = Host::read(&fixture(&format!("machines/{name}"))).unwrap();
+            terminal::capabilities(&host, &judge(&host, &no_rights()), false)
+        }
+        _ => return None,
+    })
 }
 
 fn recording(name: &str, advised: bool) -> String {

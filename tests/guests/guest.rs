@@ -27,7 +27,7 @@ pub fn cannot(test: &str) -> bool {
     missing
 }
 
-/// Kernels are kept beside the build, for all tests.
+/// Kernels are kept next to the build, for all tests.
 pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache")
 }
@@ -92,7 +92,7 @@ fn search_path() -> OsString {
     env::join_paths(folders()).unwrap()
 }
 
-/// Where a program lies. A missing one does not justify a skip: `make test` builds ours and `tools/setup test` installs the others.
+/// Where a program is. A missing one does not justify a skip: `make test` builds ours and `tools/setup test` installs the others.
 pub fn find(program: &str) -> PathBuf {
     let found = folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file());
     found.unwrap_or_else(|| {

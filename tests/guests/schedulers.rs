@@ -1,5 +1,5 @@
 //! The schedulers on a real kernel, in a virtual machine: how they end, what they do to a workload, and what upsets them.
-// What a guest said, and figures beside their prediction, are shown when asked for or when a test fails.
+// What a guest said, and figures next to their prediction, are shown when asked for or when a test fails.
 
 use crate::guest::{Guest, beginning_with, cannot, machine};
 use serde_json::Value;

@@ -32,7 +32,7 @@ pub(crate) fn complaints(packages: &[Package]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// What stands in backticks and looks like a path of the repository.
+/// What is in backticks and looks like a path of the repository.
 fn paths(page: &str) -> impl Iterator<Item = &str> {
     let quoted = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted.filter(|text| {

@@ -45,7 +45,7 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
     counts
 }
 
-/// Where a line stands in the report of one test program.
+/// Where a line is in the report of one test program.
 #[derive(Clone, Copy)]
 enum Section {
     Elsewhere,

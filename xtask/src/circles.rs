@@ -70,7 +70,7 @@ fn read(directory: &Path, at: &mut ModulePath, modules: &mut BTreeMap<ModulePath
     Ok(())
 }
 
-/// The source without line comments and without its unit tests, which stand at its end.
+/// The source without line comments and without its unit tests, which are at its end.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -212,7 +212,7 @@ mod tests {
             ("x::c", "use crate::x::a;"),
         ];
         assert_eq!(found(&around), ["x: a, b, c"]);
-        // What lies below counts with what it lies below of.
+        // A module below another counts with that one.
         let below = [("a", "use crate::b::B;"), ("b", ""), ("b::inner", "use crate::a::A;")];
         assert_eq!(found(&below), ["a, b"]);
     }

@@ -56,7 +56,7 @@ pub(crate) fn guests() -> Result<impl FnOnce() -> Result<Shown> + Send> {
     })
 }
 
-/// What tests came to that ran beside others.
+/// Results of tests that ran while others did.
 pub(crate) struct Shown {
     pub(crate) counts: Counts,
     pub(crate) lines: Vec<String>,

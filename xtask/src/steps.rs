@@ -42,7 +42,7 @@ const STEPS: [(&str, Run); 22] = [
     ("browser", || pytest(&["tests/browser"], "browser")),
 ];
 const BUILD: &str = "build";
-/// The guests' tests: they run beside everything after the build, and are waited for at the end.
+/// The guests' tests: they run at the same time as everything after the build, and are waited for at the end.
 const GUESTS: &str = "guests";
 
 pub(crate) fn names() -> Vec<&'static str> {

@@ -4,7 +4,7 @@ use crate::step::Counts;
 use std::fmt::Write as _;
 use swtch_units::TextTable;
 
-/// Of what failed tests printed, the summary repeats this many lines a step; all of it stands above.
+/// Of what failed tests printed, the summary repeats this many lines a step; all of it is above.
 const DETAIL_LINES: usize = 60;
 
 /// This many tests are named with the time that they took.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use swtch_cost::CostModel;
 use swtch_profile::{FileError, file};
 
-/// A wish that cannot be met, found only after the arguments were read: status 2.
+/// A request that cannot be met, found only after the arguments were read: status 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongUsage(pub(crate) String);

@@ -130,7 +130,7 @@ fn damage<T>(why: impl Into<String>) -> Result<T, ParquetError> {
     Err(ParquetError::General(why.into()))
 }
 
-/// A text that stands in the file.
+/// A text in the file.
 fn pair<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a String> {
     let pairs = reader.metadata().file_metadata().key_value_metadata();
     pairs?.iter().find(|pair| pair.key == key)?.value.as_ref()

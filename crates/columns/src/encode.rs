@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Layout<'a> {
     /// Numbers of 32 bits as such of 64, for programs that know nothing of the table. Such a file is not read back.
     pub wide: bool,
-    /// A key and a text that stand in the file; see [`note`](crate::note).
+    /// A key and a text in the file; see [`note`](crate::note).
     pub note: Option<(&'a str, &'a str)>,
 }
 

@@ -27,7 +27,7 @@ impl Growth {
         later.saturating_sub(earlier)
     }
 
-    /// The growth of a counter of 32 bits, which begins anew when it is full. A step of more than half of that is a step back.
+    /// The growth of a counter of 32 bits, which wraps around when it is full. A step of more than half of that is a step back.
     pub fn of_32_bits(&self, earlier: u32, later: u32) -> u64 {
         let growth = difference(later, earlier);
         self.count(growth == 0 && later != earlier);
@@ -35,8 +35,8 @@ impl Growth {
     }
 }
 
-/// By how much a count of 32 bits grew, which begins anew when it is full. One that went backwards, because it was read too late or is another
-/// task's, did not grow; read without a sign, it would have grown by four thousand million.
+/// By how much a count of 32 bits grew, which wraps around when it is full. A count that went backwards, because it was read too late or is
+/// another task's, did not grow. Without a sign it would have grown by four thousand million.
 pub fn difference(now: u32, before: u32) -> u32 {
     now.wrapping_sub(before).cast_signed().max(0).cast_unsigned()
 }

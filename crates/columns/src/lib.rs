@@ -5,8 +5,8 @@
 //! the page that explains the columns ([`reference()`]). What a field may be is in [`Value`]: `u64`, `u32`, `f64`, `bool`, `String`, a
 //! few enums ([`Word`]), and an `Option` of any of these.
 //!
-//! Unsigned numbers are stored in signed columns without a note that they are unsigned: no count or time reaches 2^63, and people
-//! who subtract unsigned columns in pandas or DuckDB get wrapped numbers or errors.
+//! Unsigned numbers are stored in signed columns, without a note that they are unsigned. No count or time reaches 2^63, and
+//! unsigned columns that are subtracted in pandas or DuckDB give wrapped numbers or errors.
 //!
 //! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `growth` (differences of counters that only grow).
 #![forbid(unsafe_code)]

@@ -152,7 +152,7 @@ pub trait Merge: Columns + PartialEq {
     fn order(&self, other: &Self) -> Ordering;
 }
 
-/// Pairs the rows of two tables by their keys, in the order of those; each of several with one key goes with one of the other table.
+/// Pairs the rows of two tables by their keys, in the order of the keys. Several rows with one key are paired one by one.
 fn join<'a, R: Merge>(earlier: &'a [R], later: &'a [R]) -> Vec<(Option<&'a R>, Option<&'a R>)> {
     let sorted = |rows: &'a [R]| {
         let mut sorted: Vec<&R> = rows.iter().collect();

@@ -19,8 +19,8 @@ pub struct Advice {
     pub evidence: String,
     /// What to try.
     pub try_this: String,
-    /// What the switches (or interrupts) concerned took, as a share of the tasks' CPU time; absent where no price is known, or where waiting
-    /// is concerned, not CPU time. It does not bound what the change saves, and no rule does: see [`Self::saving`].
+    /// Time of the switches (or interrupts) concerned, as a share of the tasks' CPU time; absent where no price is known, or where the
+    /// advice is about waiting. It does not bound what the change saves, and no rule does: see [`Self::saving`].
     pub cost: Option<Range>,
     /// Why no figure bounds the CPU time that the change saves. A program's own code around its switches, and threads that spin while they
     /// wait, look like work in a Trace.
@@ -87,8 +87,8 @@ impl Case<'_> {
         Some(share.times((switches as f64 / self.switches).min(1.0)))
     }
 
-    /// What hand-overs took, a wake-up and the switches to either side of it each: at least their part of the bill, which has the switches
-    /// alone; at most a whole hand-over of the Profile with its system calls, where the Profile has one, and what refilling caches took.
+    /// Time of hand-overs, each a wake-up and the switches to either side of it. The lower bound is their part of the bill, which has the
+    /// switches alone. The upper bound adds a whole hand-over of the Profile with its system calls, where it has one, and the refilling of caches.
     fn hand_overs(&self, switches: u64, near: u64, across: u64) -> Option<Range> {
         let cost = self.cost(switches)?;
         let Some(HandOver { same_cpu_ns, other_cpu_ns }) =

@@ -141,8 +141,8 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     }
 }
 
-/// Whether the recorded workload ended before the recording did, and so costs nothing afterwards: a command that ended, processes or a cgroup
-/// that are gone, and every simulated run.
+/// Whether the recorded workload ended before the recording did, and so costs nothing afterwards. True for a command that ended, for
+/// processes or a cgroup that are gone, and for every simulated run.
 pub(crate) fn is_over(header: &Header) -> bool {
     if header.provenance.origin == Origin::Simulated {
         return true;
@@ -191,8 +191,8 @@ fn in_place_ns(task: &TaskRow) -> Range {
     Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64)
 }
 
-/// What switches took beside that: going to sleep, waking, and what runs slower for a while since branch predictors and the first caches know
-/// another task. A Profile measures all of it together, from outside. At least, a sleep takes as long as the cheapest one does undisturbed; of
+/// Time of switches besides that: going to sleep, waking, and a slower start while branch predictors and the first caches still hold another
+/// task. A Profile measures all of it together, from outside. At least, a sleep takes as long as the cheapest one does undisturbed; of
 /// that, what was measured in place is known already. At most, every switch takes what one of the Profile does beyond one that was
 /// measured here, or beyond one that needs no wake-up.
 fn outside_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
@@ -236,8 +236,8 @@ fn from_prices(task: &TaskRow, across: u64, model: &CostModel) -> Option<Range> 
 }
 
 /// Where the switches come from. Wake-ups end sleeps, so each cause of them has its part of the voluntary switches; preemptions are the
-/// involuntary ones. A task that is woken before it has left its CPU has a wake-up without a switch, so that their numbers alone could
-/// exceed the switches: the shares of all causes together are at most 1.
+/// involuntary ones. A task that is woken before it has left its CPU has a wake-up without a switch. So wake-ups alone could exceed
+/// the switches; the shares of all causes together are at most 1.
 fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     if switches == 0 {
         return Vec::new();
@@ -391,14 +391,14 @@ mod tests {
             Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1400.0 })
         );
         assert_eq!(found.tasks[0].direct_ns, found.direct_ns);
-        // A switch that needs no wake-up took 800 when the Profile was made: then what comes beside one takes up to 1,600.
+        // A switch that needs no wake-up took 800 when the Profile was made: then what comes besides one takes up to 1,600.
         let model = CostModel { least_yield_ns: Some(800.0), ..model };
         let found = bill_of_tasks(&header, &tasks, Some(&model));
         assert_eq!(
             found.direct_ns,
             Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1600.0 })
         );
-        // Dear switches leave nothing for sure beside them.
+        // Expensive switches leave no certain cost besides them.
         let dear = [TaskRow { switch_cost_ns: Some(400_000), ..tasks[0].clone() }];
         let found = bill_of_tasks(&header, &dear, Some(&model));
         assert_eq!(found.tasks[0].direct_ns, Some(Range { low: 400_000.0, high: 400_000.0 + 40.0 * 1600.0 }));

@@ -1,4 +1,4 @@
-//! What beside the workload is large enough to explain what a Trace shows. A reader has to know it before the figures.
+//! Causes besides the workload that are large enough to explain a Trace's figures. A reader has to know it before the figures.
 
 use crate::bill::{Bill, Inputs, is_over};
 use crate::front::Front;
@@ -18,7 +18,7 @@ const LEAST_WAIT_PER_RUN: f64 = 0.1;
 /// A tick of the kernel's accounting on most machines, ns. The accounting cannot distinguish a shorter time from zero.
 const TICK_NS: f64 = 10_000_000.0;
 
-/// Something beside the workload that is large enough to explain a figure of a Trace.
+/// Something besides the workload that is large enough to explain a figure of a Trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -69,8 +69,8 @@ pub struct CostModel {
     pub refills: Vec<Refill>,
     /// The largest cache, bytes; absent when the machine does not say.
     pub cache_bytes: Option<u64>,
-    /// What fetching a line that no cache holds takes at most, ns: all the time that going through an array took, shared among its lines,
-    /// where that was dearest. Absent when no array was larger than the largest cache.
+    /// Longest time to fetch a line that no cache holds, ns: the time to go through an array, shared among its lines, at its
+    /// highest. Absent when no array was larger than the largest cache.
     pub miss_ns: Option<f64>,
     /// What handing something to a task that sleeps takes at most, system calls included; absent when no method that sleeps was measured on
     /// one CPU.
@@ -112,8 +112,8 @@ pub struct Refill {
 const LINE_BYTES: f64 = 64.0;
 
 impl CostModel {
-    /// The price list of a machine: c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the upper end
-    /// of its interval; and the curve c2 - c1 at the upper end of its intervals, of all strides and accesses.
+    /// The price list of a machine. It has c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the
+    /// upper end of its interval. It has the curve c2 - c1 at the upper end of its intervals, of all strides and accesses.
     pub fn of(profile: &Profile) -> Self {
         let on_one_cpu = |row: &Direct| row.placement == Placement::SameCpu && row.class == Class::Normal;
         let direct = |tasks: Tasks| {

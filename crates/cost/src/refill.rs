@@ -1,5 +1,5 @@
-//! What refilling caches takes at most, by what is known of a task: how long it runs between two switches, how much memory it uses
-//! meanwhile, how often it missed the caches.
+//! The most time that refilling caches takes, by the known facts of a task: how long it runs between two switches, the memory it
+//! uses, how often it missed the caches.
 
 use crate::model::{CostModel, Range, Refill, lines};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub enum IndirectFrom {
     SliceLength,
 }
 
-/// The price list beside what is known of all tasks together.
+/// The price list, and the known facts of all tasks together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refills<'a> {
     model: &'a CostModel,
@@ -95,8 +95,8 @@ impl<'a> Refills<'a> {
 }
 
 impl CostModel {
-    /// The most that refilling takes for a task that runs so long between two switches: it can miss only what it has the time to touch,
-    /// and no longer than it ran.
+    /// The most time that refilling takes for a task that runs this long between two switches. It can miss only the memory that it has
+    /// the time to touch, and no longer than it ran.
     pub fn most_refill_ns(&self, slice_ns: f64) -> Option<f64> {
         self.most_within_ns(slice_ns, None)
     }

@@ -9,7 +9,7 @@ use swtch_units::input_error::{DocumentKind, ReadError, Refused};
 
 /// The file's name in a directory of `swtch faas tiers`.
 const NAME: &str = "tiers.json";
-/// The journal beside it, by which an interrupted study goes on.
+/// The journal next to it, by which an interrupted study goes on.
 const JOURNAL: &str = "journal.jsonl";
 /// What a handler answers when it could not measure.
 const ERROR_SCHEMA: &str = "swtch/faas-error/1";

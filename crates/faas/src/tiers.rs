@@ -31,7 +31,7 @@ pub struct Tiers {
     pub provenance: TiersProvenance,
     /// The machine.
     pub host: Host,
-    /// What the machine is called beside others.
+    /// What the machine is called next to others.
     pub machine_name: String,
     /// What was invoked.
     pub function: Function,
@@ -43,7 +43,7 @@ pub struct Tiers {
     pub invocations: Vec<Invocation>,
     /// The complete ones, by tier and work.
     pub rows: Vec<TierRow>,
-    /// The quota as it is seen from inside, beside the cgroup's own.
+    /// The quota as seen from inside, and the cgroup's own.
     #[serde(default)]
     pub quota_check: Vec<QuotaCheck>,
     /// Which tier to take.
@@ -239,7 +239,7 @@ pub struct Extra {
     pub usd: Option<Estimate>,
 }
 
-/// The quota as it is seen from inside, beside the cgroup's own.
+/// The quota as seen from inside, and the cgroup's own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct QuotaCheck {
     /// The tier.
@@ -315,7 +315,7 @@ impl Tiers {
         Some(swtch_stats::median(&waited)).filter(|share| *share >= DISTURBED)
     }
 
-    /// Whether the switches were made by swtch's own handler beside a function of one's own.
+    /// Whether the switches were made by swtch's own handler next to a function of one's own.
     pub fn switches_are_the_handlers(&self) -> bool {
         self.function.kind == "own"
     }

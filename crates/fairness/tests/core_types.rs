@@ -37,7 +37,7 @@ impl Case {
         self.machine().equal_shares().nth(kind).unwrap().min(self.least_share)
     }
 
-    /// The most throughput by the other solver. Shares are of a task's own time, so that what it takes for 0 is little beside them.
+    /// The most throughput by the other solver. Shares are of a task's own time, so that what it takes for 0 is little next to them.
     fn oracle(&self) -> f64 {
         let (machine, base) = (self.machine(), self.machine().equal_speeds());
         let occupancy = machine.occupancy();
@@ -110,7 +110,7 @@ proptest! {
     fn two_kinds_are_what_the_rule_in_closed_form_says(
         fast in 1_u32..5, slow in 1_u32..5, more in 0_usize..6, speedups in prop::collection::vec(1.0_f64..4.0, 20), min_fairness in 0.0_f64..=1.0
     ) {
-        // With fewer applications than cores, sharing alike means something else there: no application uses a slow core beside an idle fast one.
+        // With fewer applications than cores, sharing alike means something else there: no application uses a slow core while a fast one is idle.
         let speedups = &speedups[..(fast + slow) as usize + more];
         let policy = Policy::MinFair { min_fairness };
         let closed = Solution::of(Cores::new(fast, slow).unwrap(), speedups, &policy, Ddof::One, 0).unwrap();

@@ -1,4 +1,4 @@
-//! One batch: a stretch of switching rounds and the paired stretch of the baseline, in nanoseconds.
+//! One batch: an interval of switching rounds and the paired interval of the baseline, in nanoseconds.
 
 /// What one batch measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,9 +17,9 @@ pub(crate) struct Batch {
     pub voluntary_per_round: f64,
     /// Involuntary switches of all tasks per round, as counted.
     pub involuntary_per_round: f64,
-    /// Share of the switching stretch in which none of the tasks ran; only tasks on one CPU never wait for each other.
+    /// Share of the switching interval in which none of the tasks ran; only tasks on one CPU never wait for each other.
     pub off_cpu_share: Option<f64>,
-    /// Share of the baseline stretch in which its task did not run.
+    /// Share of the baseline interval in which its task did not run.
     pub baseline_off_cpu_share: f64,
     /// Time of a fixed spin just before, ns.
     pub spin_ns: f64,

@@ -15,7 +15,7 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub(crate) const LOW_QUANTILE: f64 = 0.05;
 /// Fewer kept batches than this have no order-statistic interval at 95 %.
 const FEWEST_BATCHES: usize = 6;
-/// When more than this share is spoiled, the host is noisy and leaving batches out would be choosing.
+/// When more than this share is rejected, the host is noisy and leaving batches out would be choosing.
 const MOST_REJECTED_SHARE: f64 = 0.6;
 /// A share of the expected switches below which a method did not switch at all.
 const NO_SWITCH_SHARE: f64 = 0.05;

@@ -1,7 +1,7 @@
 //! Measures what a context switch costs on this machine.
 //!
-//! Two tasks hand the CPU to each other a known number of times; the same system calls made by one task, batch by batch
-//! beside it, are subtracted; the switches are counted. `docs/method.md` describes every step and its reason.
+//! Two tasks hand the CPU to each other a known number of times, and the switches are counted. The same system calls by
+//! one task, in a batch next to each, are subtracted. `docs/method.md` describes every step and its reason.
 //!
 //! Modules, in the order of a measurement: `options`, `probe` (what is permitted), `plan` and `condition` (what is measured), `run` (when),
 //! `launch` (a fresh process), `kernels` and `traversal` (the inner loops), `batch`, `clock`, `machine_time`, `spin`, `noise` (which
@@ -58,7 +58,7 @@ pub use traversal::{ELEMENT_BYTES, Pattern};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// A wish that cannot be met.
+    /// A request that cannot be met.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// The machine's facts could not be read.

@@ -3,14 +3,14 @@
 use crate::batch::Batch;
 use swtch_profile::vocabulary::Rejection;
 
-/// A batch whose tasks were off the CPU for longer than this share is spoiled.
+/// A batch whose tasks were off the CPU for longer than this share is rejected.
 const MOST_OFF_CPU_SHARE: f64 = 0.03;
-/// A batch whose spin took longer than this multiple of the usual is spoiled.
+/// A batch whose spin took longer than this multiple of the usual is rejected.
 const MOST_SPIN_RATIO: f64 = 1.10;
-/// A batch whose switches differ from the usual by more than this share is spoiled.
+/// A batch whose switches differ from the usual by more than this share is rejected.
 const MOST_SWITCH_DEVIATION: f64 = 0.02;
 
-/// What is usual for a condition: the medians over its batches, which a minority of spoiled batches does not move.
+/// What is usual for a condition: the medians over its batches, which a minority of rejected batches does not move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usual {
     /// Median of the spin over the whole run, ns.
@@ -21,7 +21,7 @@ pub(crate) struct Usual {
     pub pinned: bool,
 }
 
-/// Whether and why `batch` is spoiled. Neither reason looks at the figure itself: leaving out what is slow because it is slow
+/// Whether and why `batch` is rejected. Neither reason looks at the figure itself: leaving out what is slow because it is slow
 /// would only make the result look better.
 pub(crate) fn rejection(batch: &Batch, usual: Usual) -> Option<Rejection> {
     let off = batch.off_cpu_share.unwrap_or(0.0).max(batch.baseline_off_cpu_share);

@@ -101,7 +101,7 @@ pub struct Options {
     pub order_seed: Option<u64>,
 }
 
-/// A wish that cannot be met: which, why, and what to give instead.
+/// A request that cannot be met: which, why, and what to give instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionsError(pub(crate) String);
@@ -147,7 +147,7 @@ impl Options {
     /// Checks what does not depend on the machine, and sizes against `available_bytes` of memory.
     ///
     /// # Errors
-    /// The first wish that cannot be met.
+    /// The first request that cannot be met.
     pub fn check(&self, available_bytes: Option<u64>) -> Result<(), OptionsError> {
         let refuse = |why: String| Err(OptionsError(why));
         self.check_lists()?;

@@ -1,4 +1,4 @@
-//! From wishes and facts to conditions: what will be measured, what cannot be, and why.
+//! From options and facts to conditions: what will be measured, what cannot be, and why.
 
 use crate::condition::{Condition, Reference, Work};
 use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
@@ -14,7 +14,7 @@ use swtch_topology::host::Host;
 const DIRECT_RING_TASKS: u32 = 8;
 /// The sweep ends at this multiple of the last-level cache.
 const LARGEST_ARRAY_CACHES: u64 = 4;
-/// Assumed when the machine does not tell its caches.
+/// Assumed when the machine does not report its caches.
 const UNKNOWN_CACHE_BYTES: u64 = 8 << 20;
 /// Strides of the default run: within a line, a line, across lines, a page.
 const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
@@ -306,7 +306,7 @@ impl Plan {
         }
     }
 
-    /// A part of the Profile that stays empty because of the caller's own wishes says so.
+    /// A part of the Profile that stays empty because of the caller's own options says so.
     fn say_what_was_not_asked_for(&mut self, options: &Options, has_caches: bool) {
         let has = |part: ProfilePart| self.conditions.iter().any(|planned| planned.part == part);
         let mut strides: Vec<u64> = self.conditions.iter().filter_map(Planned::stride_of_total).collect();

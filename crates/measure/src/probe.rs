@@ -1,4 +1,4 @@
-//! Tries for real what permission bits do not tell: seccomp filters, sandboxes and security modules say no behind them.
+//! Tries for real what permission bits do not show: seccomp filters, sandboxes and security modules say no behind them.
 
 use crate::condition::{Condition, Work};
 use crate::launch::{Size, launch};

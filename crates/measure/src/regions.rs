@@ -1,5 +1,5 @@
-//! Finds the three regions of Li, Ding and Shen (ExpCS 2007, section 3.1) in the curve of c2 over array size, then sets the
-//! borders beside the caches that the machine reports.
+//! Finds the three regions of Li, Ding and Shen (ExpCS 2007, section 3.1) in the curve of c2 over array size, then compares
+//! the borders with the caches that the machine reports.
 
 use swtch_profile::model::{Knee, Region, RegionKind};
 use swtch_stats::{Segment, median, piecewise_linear};
@@ -14,9 +14,9 @@ pub(crate) struct Point {
     pub total_cost_ns: f64,
 }
 
-/// A stretch rises when doubling the array multiplies the excess by more than 2 to this power.
+/// A segment rises when doubling the array multiplies the excess by more than 2 to this power.
 const RISING_SLOPE: f64 = 0.4;
-/// A step between two stretches that multiplies the excess by more than 2 to this power is a rise as well.
+/// A step between two segments that multiplies the excess by more than 2 to this power is a rise as well.
 const STEP_OCTAVES: f64 = 0.8;
 /// Excess below this share of the flat level is noise. It is added to every excess, so that noise stays flat on a log scale.
 const NOISE_SHARE: f64 = 0.04;
@@ -27,14 +27,14 @@ const NOISE_OCTAVES: f64 = 0.3;
 const AGREEMENT_OCTAVES: f64 = 1.0;
 /// Fewer points than this show no shape.
 pub(crate) const FEWEST_POINTS: usize = 5;
-/// Most stretches looked for: flat, a rise at each of three caches, plateaus between and after.
+/// Most segments looked for: flat, a rise at each of three caches, plateaus between and after.
 const MOST_SEGMENTS: usize = 6;
 
-/// The regions of a curve sorted by size, and its knees set beside `caches` (the data caches of the CPU measured on).
+/// The regions of a curve sorted by size, and its knees compared with `caches` (the data caches of the CPU measured on).
 ///
-/// The logarithm of the excess over the level of the smallest arrays is divided into stretches. Compared with a direct cost of a
+/// The logarithm of the excess over the level of the smallest arrays is divided into segments. Compared with a direct cost of a
 /// microsecond, the refill of a small cache is a small share of c2, but it is many times the excess without a refill. A machine with
-/// several caches has several rises; the stretch between two of them exceeds the smaller cache and fits the larger one.
+/// several caches has several rises; the segment between two of them exceeds the smaller cache and fits the larger one.
 pub(crate) fn find(points: &[Point], caches: &[&Cache]) -> (Vec<Region>, Vec<Knee>) {
     if points.len() < FEWEST_POINTS {
         return (Vec::new(), Vec::new());
@@ -68,7 +68,7 @@ pub(crate) fn find(points: &[Point], caches: &[&Cache]) -> (Vec<Region>, Vec<Kne
     (regions, knees)
 }
 
-/// What happens at each point. A step up between two flat stretches is a rise of its first point.
+/// What happens at each point. A step up between two flat segments is a rise of its first point.
 fn kinds(segments: &[Segment], x: &[f64]) -> Vec<RegionKind> {
     let mut kinds = vec![RegionKind::Fits; x.len()];
     let mut risen = false;
@@ -92,7 +92,7 @@ fn kinds(segments: &[Segment], x: &[f64]) -> Vec<RegionKind> {
     kinds
 }
 
-/// Sets one border beside the cache that predicts it best: two arrays stop fitting at half of a cache, one at the whole.
+/// Pairs one border with the cache that predicts it best: two arrays stop fitting at half of a cache, one at the whole.
 fn knee(array_bytes: u64, kind: &str, caches: &[&Cache]) -> Knee {
     let found = (array_bytes as f64).log2();
     let nearest = caches

@@ -24,8 +24,8 @@ const FEWEST_LAUNCHES: usize = 5;
 const FEWEST_HEADLINE_LAUNCHES: usize = 20;
 /// Rounds of the first, unrecorded launch, which only finds out how long a round takes.
 const PILOT_ROUNDS: u32 = 16;
-/// A launch may take this many times as long as predicted before its guard ends it, and at least this many seconds: under a
-/// quota of a tenth of a CPU everything takes ten times as long and more.
+/// A launch may take this many times as long as predicted before its guard ends it, and at least this many seconds. Under a
+/// quota of a tenth of a CPU all work takes ten times as long and more.
 const GUARD_FACTOR: f64 = 60.0;
 const SHORTEST_GUARD_S: u32 = 10;
 

@@ -5,8 +5,8 @@ use crate::clock::Clock;
 /// Turns of the fixed spin: about 10 µs on a 3 GHz CPU.
 const SPIN_TURNS: u32 = 8_000;
 
-/// A fixed piece of work of known length that touches no memory: when it takes longer, the CPU was slower (frequency,
-/// a busy sibling, a hypervisor), and so was everything measured beside it. Returns ticks.
+/// A fixed piece of work of known length that touches no memory. When it takes longer, the CPU was slower (frequency,
+/// a busy sibling, a hypervisor), and so were the measurements next to it. Returns ticks.
 #[inline(never)]
 pub(crate) fn spin(clock: Clock) -> u64 {
     let start = clock.start();

@@ -211,8 +211,8 @@ pub(crate) fn die_with_parent(parent: i32) {
     }
 }
 
-/// Puts this process into a process group of its own: a Ctrl-C at the terminal then reaches only the measuring parent,
-/// which keeps what is complete, and the whole group can be ended at once.
+/// Puts this process into a process group of its own. A Ctrl-C at the terminal then reaches only the measuring parent,
+/// which keeps what is complete. The whole group can be ended at once.
 pub(crate) fn own_process_group() {
     // SAFETY: integers only.
     unsafe { libc::setpgid(0, 0) };

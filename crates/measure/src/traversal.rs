@@ -1,7 +1,7 @@
 //! A task's own array and the ways of going through it.
 //!
-//! Every element is touched exactly once a pass, by a volatile access: a read is not optimised away, a write does not become
-//! a memset, and both arms of a measurement run this same code (a trap of measurement.md).
+//! Every element is touched exactly once a pass, by a volatile access. So a read is not optimised away, a write does not
+//! become a memset, and both arms of a measurement run this same code.
 
 use crate::sys;
 use std::ptr;
@@ -37,8 +37,8 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Maps and touches an array for `pattern`. Pages are small (no transparent huge pages), so that their placement in a
-    /// physically indexed cache is drawn anew in each process and a lucky one is not mistaken for the machine.
+    /// Maps and touches an array for `pattern`. Pages are small (no transparent huge pages). So each process draws their
+    /// placement in a physically indexed cache again, and a lucky one is not mistaken for the machine.
     ///
     /// # Errors
     /// The error number of `mmap`.
@@ -80,7 +80,7 @@ impl Array {
         }
     }
 
-    /// Where the array is, to tell two of them apart.
+    /// Where the array is, to distinguish two of them.
     #[cfg(test)]
     pub(crate) fn address(&self) -> usize {
         self.start.addr()

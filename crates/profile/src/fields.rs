@@ -1,4 +1,4 @@
-//! What a Profile may lack, by the names that stand in its `unavailable`, and which part of it each is about.
+//! What a Profile may lack, by the names in its `unavailable`, and which part of it each is about.
 
 use crate::vocabulary::Method;
 use swtch_topology::Field;

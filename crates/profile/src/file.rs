@@ -1,4 +1,4 @@
-//! Reads and writes Profile files. A file appears whole or not at all: it is written beside its place and renamed.
+//! Reads and writes Profile files. A file appears whole or not at all: it is written next to its place and renamed.
 
 use crate::check::check;
 use crate::model::{Profile, SCHEMA};
@@ -101,7 +101,7 @@ fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {
     }
 }
 
-/// Writes `profile` to `path` and its raw samples beside it, as `NAME.samples.parquet`; notes that name in the Profile. The
+/// Writes `profile` to `path` and its raw samples next to it, as `NAME.samples.parquet`; notes that name in the Profile. The
 /// samples come first, so that a Profile never names a file that is not there. A device or a pipe (`/dev/stdout`) gets the Profile only.
 ///
 /// # Errors
@@ -135,7 +135,7 @@ fn write_both(
     })
 }
 
-/// Whether a file can be made at `path`, found out by making one beside it: before a measurement, not after.
+/// Whether a file can be made at `path`, found by creating one next to it: before a measurement, not after.
 ///
 /// # Errors
 /// The error that [`write()`] would end with.
@@ -146,7 +146,7 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
     open_beside(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())).map(drop)
 }
 
-/// Writes a file beside its place, flushes it to the disk, then renames it over the old one. A symbolic link stays one, and a
+/// Writes a file next to its place, flushes it to the disk, then renames it over the old one. A symbolic link stays one, and a
 /// device or a pipe is written to as it is: a rename would put a file in its place.
 ///
 /// # Errors

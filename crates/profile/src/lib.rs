@@ -1,7 +1,7 @@
 //! The Profile: what a context switch costs on a machine, as data.
 //!
-//! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches beside
-//! a Profile, [`vocabulary`] has the words in them, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be
+//! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches next
+//! to a Profile, [`vocabulary`] has the words in them, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be
 //! true, [`compare`] compares two of them.
 #![forbid(unsafe_code)]
 

@@ -42,7 +42,7 @@ pub struct Profile {
     pub noise: Noise,
     /// What could not be measured, and why.
     pub unavailable: Vec<Unavailable>,
-    /// File name of the batches' raw samples (Parquet), beside this file.
+    /// File name of the batches' raw samples (Parquet), next to this file.
     pub samples: Option<String>,
 }
 
@@ -274,7 +274,7 @@ pub enum RegionKind {
     Exceeds,
 }
 
-/// A border found in the curve, set beside the nearest cache.
+/// A border found in the curve, and the nearest cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// Array size at which the curve turns, bytes.
@@ -309,7 +309,7 @@ pub struct Message {
     pub message_bytes: u64,
     /// One write and one read, ns; between CPUs with a share of handing over, which all messages of a round have in common.
     pub message_ns: Estimate,
-    /// Between CPUs: the same by one task on the writer's, batch by batch beside it, ns.
+    /// Between CPUs: the same by one task on the writer's, batch by batch next to it, ns.
     pub one_cpu_ns: Option<f64>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn load(path: PathBuf) -> PyResult<String> {
     serde_json::to_string(&profile).map_err(mistake)
 }
 
-/// Writes a Profile (JSON) to `path` and its samples (Parquet), if there are any, beside it.
+/// Writes a Profile (JSON) to `path` and its samples (Parquet), if there are any, next to it.
 #[pyfunction]
 pub(crate) fn save(py: Python<'_>, profile: String, samples: Option<Vec<u8>>, path: PathBuf) -> PyResult<()> {
     let mut profile = parse(&profile)?;

@@ -81,7 +81,7 @@ fn of(values: &[f64], quantiles: &[f64]) -> Value {
     })
 }
 
-/// The chance that the range of `n` values holds the median. All lie on one side of it with the chance that `n` tosses of a coin are alike.
+/// The chance that the range of `n` values holds the median. All are on one side of it with the chance that `n` tosses of a coin are alike.
 fn range_coverage(n: usize) -> f64 {
     1.0 - 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX) - 1)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where `path` lies under `root`. A leading slash is dropped, since joining an absolute path would leave the root.
+/// Where `path` is under `root`. A leading slash is dropped, since joining an absolute path would leave the root.
 pub(crate) fn locate(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }

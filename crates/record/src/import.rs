@@ -68,7 +68,7 @@ pub struct Counts {
     pub other_events: u64,
     /// Lines that could not be understood, and were left out.
     pub malformed: u64,
-    /// Events that stood so far from their place in time that they were left out.
+    /// Events so far from their place in time that they were left out.
     pub misplaced: u64,
 }
 

@@ -1,5 +1,5 @@
 //! The memory that tasks use between two switches, estimated from outside: in windows of several lengths, what a process touched
-//! (`/proc/PID/clear_refs`, `/proc/PID/smaps_rollup`) beside how long it ran.
+//! (`/proc/PID/clear_refs`, `/proc/PID/smaps_rollup`) compared with how long it ran.
 //!
 //! What it finds is an upper bound: a page counts whole, and the threads of a process are taken together.
 
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Fewer ticks do not say how time was divided between program and kernel.
 const LEAST_TICKS: u64 = 10;
 
-/// Looks at working sets beside a recording, in a thread of its own.
+/// Samples working sets during a recording, in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct WorkingSets {
     found: Arc<Mutex<Estimates>>,

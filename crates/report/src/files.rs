@@ -1,4 +1,4 @@
-//! The page of files: what each file is, which may stand on one page, and what each is called there.
+//! The page of files: what each file is, which may be on one page, and what each is called there.
 
 use crate::html::{
     NamedFaas, NamedProfile, NamedStudy, NamedTrace, ReportError, render, render_faas, render_studies,

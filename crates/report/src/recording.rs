@@ -15,7 +15,7 @@ pub struct Summary<'a> {
     pub trace: TraceView<'a>,
     /// What it cost.
     pub bill: &'a Bill,
-    /// What beside the workload could explain the figures.
+    /// What besides the workload could explain the figures.
     pub caveats: &'a [Caveat],
     /// What stands out, where that was asked for.
     pub advice: Option<&'a [Advice]>,

@@ -53,7 +53,7 @@ fn the_bill_comes_first_with_its_range_and_causes() {
     let text = visible(&page(trace("machine")));
     assert!(text.contains("Context switches took 0.07 to 0.88 % of all tasks’ CPU time: 5.26 ms"), "{text}");
     assert!(text.contains("(4.75 µs to 5.72 µs each"), "{text}");
-    assert!(text.contains("at least as measured in the scheduler"), "{text}");
+    assert!(text.contains("as measured in the scheduler, and with the wake-up"), "{text}");
     assert!(text.contains("46 % of the switches: preemption (most: rcu_preempt preempts coordinator (433))"));
     assert!(text.contains("measured in place; caches by the Profile vm.json"));
 }

@@ -109,7 +109,7 @@ fn permit_all(prepared: &[Prepared]) -> Result<Option<Lock>, SchedError> {
     Ok(None)
 }
 
-/// Wishes that cannot be met.
+/// Requests that cannot be met.
 fn check(job: &ComparisonJob) -> Result<(), SchedError> {
     let wish = |text: &str| Err(SchedError::Wish(text.to_owned()));
     if job.command.is_empty() {
@@ -121,7 +121,7 @@ fn check(job: &ComparisonJob) -> Result<(), SchedError> {
     let names: Vec<String> = job.policies.iter().map(Policy::to_string).collect();
     let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
     match twice {
-        Some((_, name)) => wish(&format!("{name} is given twice")),
+        Some((_, name)) => wish(&format!("{name} is given twice; name each policy once")),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Which schedulers there are: programs `scx_NAME` beside this one and on PATH.
+//! Which schedulers there are: programs `scx_NAME` next to this one and on PATH.
 
 use crate::error::SchedError;
 use serde::Serialize;
@@ -86,7 +86,7 @@ impl SearchPath {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-                // Build trees have files like scx_flsched.d beside the programs.
+                // Build trees have files like scx_flsched.d next to the programs.
                 if !name.is_empty() && !name.contains('.') && is_executable(&entry.path()) {
                     names.insert(name.to_owned());
                 }

@@ -1,4 +1,4 @@
-//! What a simulation was not told and had to assume.
+//! What a simulation was not given and had to assume.
 
 use serde::Serialize;
 

@@ -29,7 +29,7 @@ pub enum RunState {
 
 /// A task, as the engine keeps it.
 ///
-/// With many tasks an event costs what it has to fetch from memory, so all that a wake-up or a switch needs lies in the first of two
+/// With many tasks an event costs what it has to fetch from memory, so all that a wake-up or a switch needs is in the first of two
 /// cache lines, what else a task that runs needs in the second, and everything else in `TaskState`.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(128))]

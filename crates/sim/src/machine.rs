@@ -84,7 +84,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of these CPUs, which are put in order and whose domains are counted anew. `smt_speed` as in [`Machine::smt_speed`]; empty
+    /// A machine of these CPUs, which are put in order and whose domains are counted again. `smt_speed` as in [`Machine::smt_speed`]; empty
     /// means that threads do not slow each other down. `None` without a CPU, with a kind that does not exist, or with a speed of zero.
     pub fn new(
         name: &str,

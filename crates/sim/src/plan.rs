@@ -1,4 +1,4 @@
-//! From a specification and what was wished beside it to settings that can be run.
+//! From a specification and the options given with it to settings that can be run.
 
 mod resolve;
 
@@ -22,7 +22,7 @@ use swtch_profile::Profile;
 /// The policy where none is named.
 pub(crate) const DEFAULT_POLICY: &str = "eevdf";
 
-/// What a command line or a caller says beside the specification, and over it.
+/// What a command line or a caller says in addition to the specification; it overrides that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The machine by its name.

@@ -32,7 +32,7 @@
 //! # Ok::<(), swtch_sim::SimError>(())
 //! ```
 //!
-//! Steps stand on lines of their own or are parted by `;`; `#` begins a comment. A time may be a range, `1ms..2ms`.
+//! Steps are on lines of their own or are parted by `;`; `#` begins a comment. A time may be a range, `1ms..2ms`.
 //!
 //! | step | what it does |
 //! | --- | --- |
@@ -300,7 +300,7 @@ impl Spec {
     }
 }
 
-/// Parts at commas that stand in no list.
+/// Parts at commas that are in no list.
 fn split_outside_brackets(text: &str) -> Vec<&str> {
     let mut depth = 0;
     let parts = text.split(|character| {

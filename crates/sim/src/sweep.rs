@@ -186,13 +186,13 @@ impl Sweep {
         }
     }
 
-    /// The workloads that are files of their own, paths as they stand in the file.
+    /// The workloads that are files of their own, paths as they are in the file.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let is_file = |text: &&str| has_extension(text, "toml") || has_extension(text, "json");
         self.workloads.iter().map(String::as_str).filter(is_file)
     }
 
-    /// The Profile that gives the costs, a path as it stands in the file.
+    /// The Profile that gives the costs, a path as it is in the file.
     pub fn profile(&self) -> Option<&str> {
         self.profile.as_deref()
     }

@@ -54,12 +54,12 @@ pub enum Undecided {
     NewNotPositive,
 }
 
-/// Compares two sides, **one value a launch of a fresh process** (its median, say): page placement and address layout are drawn anew by each launch, so
+/// Compares two sides, **one value a launch of a fresh process** (its median, say): page placement and address layout are drawn again by each launch, so
 /// values within one launch say nothing about the next. Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
 ///
 /// The interval is Welch's for the difference of two trimmed means of logarithms (Yuen, "The two-sample trimmed t for unequal population variances",
 /// Biometrika 61 (1974)), which is one for the ratio. To the variance of each mean comes half of the variance between launches, by which whole runs of
-/// the same measurement differ. The printed figures need not be these means: the interval is widened to their ratio where it lies outside.
+/// the same measurement differ. The printed figures need not be these means: the interval is widened to their ratio where it is outside.
 ///
 /// # Errors
 /// [`Undecided`]: too few launches, or a side that is not clearly above 0 (a cost with its baseline subtracted may be).

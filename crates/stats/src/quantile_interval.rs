@@ -1,6 +1,6 @@
 //! Intervals for quantiles other than the median, between two order statistics.
 
-/// Where a quantile lies, with ends that are `None` where there are too few values for one.
+/// The interval of a quantile, with ends that are `None` where there are too few values for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuantileInterval {
     /// The value that the quantile is above, with at least half of the doubt allowed on this side.

@@ -13,7 +13,7 @@ pub(crate) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
 }
 
-/// The point beyond which, on either side, `tail` of the distribution lies: by bisection, which cannot leave the interval.
+/// The point beyond which, on either side, `tail` of the distribution is: by bisection, which cannot leave the interval.
 pub(crate) fn two_sided_point(tail: f64, degrees: f64) -> f64 {
     let (mut below, mut above) = (0.0, 1.0);
     while two_sided_tail(above, degrees) > tail && above < 1e12 {

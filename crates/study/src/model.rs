@@ -19,7 +19,7 @@ pub struct Study {
     pub provenance: StudyProvenance,
     /// The machine.
     pub host: Host,
-    /// What the machine is called beside others.
+    /// What the machine is called next to others.
     pub machine_name: String,
     /// Every run, those that failed among them.
     pub runs: Vec<Run>,
@@ -201,7 +201,7 @@ pub struct Run {
     pub outcome: Outcome,
     /// Why, in a line, where it is not complete.
     pub error: Option<String>,
-    /// Its Trace, a directory beside `study.json`.
+    /// Its Trace, a directory next to `study.json`.
     pub trace: Option<String>,
     /// Time measured, ns.
     pub duration_ns: Option<u64>,
@@ -226,7 +226,7 @@ pub struct Run {
     /// The share of latency that is run-queue wait, 0 to 1.
     #[serde(default)]
     pub wait_share_of_latency: Option<f64>,
-    /// What it lies between.
+    /// What it is between.
     #[serde(default)]
     pub wait_share_bounds: Option<Bounds>,
     /// For each unit of work.
@@ -269,7 +269,7 @@ pub struct SwitchCounts {
     pub involuntary: u64,
 }
 
-/// What a share lies between, 0 to 1.
+/// What a share is between, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Bounds {
     /// At least.

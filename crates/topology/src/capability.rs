@@ -1,6 +1,6 @@
 //! What the machine allows, judged from facts and probes: the rows of `swtch doctor`.
 //!
-//! Commands within `enable` stand in backticks.
+//! Commands within `enable` are in backticks.
 
 mod events;
 mod hardware;
@@ -48,7 +48,7 @@ pub struct Probe {
     pub why: Option<String>,
 }
 
-/// What was tried for real, because permission bits do not tell (seccomp filters, sandboxes, security modules).
+/// What was tried for real, because permission bits do not show it (seccomp filters, sandboxes, security modules).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
     /// `sched_setscheduler(SCHED_FIFO)`.

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// No file tells which CPUs there are.
+    /// No file says which CPUs there are.
     #[error(
         "no list of CPUs under {}: expected {} or a line for each CPU in {}; are sysfs and procfs mounted there?",
         root.display(), sysfs.display(), procfs.display()

@@ -26,7 +26,7 @@ impl Files {
         &self.root
     }
 
-    /// Where `path` really lies. A leading slash is dropped, since joining an absolute path would leave the root.
+    /// Where `path` really is. A leading slash is dropped, since joining an absolute path would leave the root.
     pub(crate) fn locate(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }

@@ -1,4 +1,4 @@
-//! The preemption model. No single file tells it everywhere, so several are asked, the surest first.
+//! The preemption model. No single file has it everywhere, so several are read, the most reliable first.
 
 use crate::files::Files;
 use crate::host::major_minor;

@@ -16,7 +16,7 @@ impl Field {
         Self(Cow::Borrowed(name))
     }
 
-    /// As it stands in documents.
+    /// As it is in documents.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -63,7 +63,7 @@ impl CacheGroups {
 pub enum History {
     /// Everything, for a recording.
     Whole,
-    /// As little as possible, for a watch without end: a task that ended is in one snapshot and then forgotten; quantiles, longest times and
+    /// As little as possible, for a watch without end. A task that ended is in one snapshot and then forgotten. Quantiles, longest times and
     /// pairs are of the time since the last snapshot; histograms and intervals are left out. Sums are since the beginning, as in a recording.
     Recent,
 }

@@ -111,7 +111,7 @@ pub(crate) fn write_header(header: &Header, sink: &mut File) -> io::Result<()> {
     sink.write_all(&contents)
 }
 
-/// Writes a file beside its place and renames it over the old one. When `durable`, its contents are on the disk before that.
+/// Writes a file next to its place and renames it over the old one. When `durable`, its contents are on the disk before that.
 ///
 /// # Errors
 /// When any step fails; the old file is then untouched and nothing is left behind.

@@ -35,7 +35,7 @@ pub struct Header {
     pub duration_ns: u64,
     /// Sums over the whole run.
     pub totals: Totals,
-    /// Our counts beside the kernel's.
+    /// Our counts next to the kernel's.
     pub reconciliation: Vec<Reconciliation>,
     /// Events that were lost, by CPU and kind; empty when none were.
     pub lost: Vec<Lost>,
@@ -90,7 +90,7 @@ impl Header {
         }
     }
 
-    /// Says that a figure is missing, and why. Names that stand in a program are in [`fields`](crate::fields).
+    /// Says that a figure is missing, and why. Names that programs use are in [`fields`](crate::fields).
     pub fn miss(&mut self, field: Field, reason: impl Into<String>) {
         self.unavailable.push(Unavailable::new(field, reason));
     }
@@ -301,7 +301,7 @@ pub struct Pressure {
     pub full_ns: Option<u64>,
 }
 
-/// One of our counts beside the kernel's.
+/// One of our counts next to the kernel's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reconciliation {
     /// What was counted, such as `context switches`.

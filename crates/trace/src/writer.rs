@@ -20,8 +20,8 @@ use tempfile::TempDir;
 /// the header names them from the next [`save`](Self::save) on. Switches are appended and go into files (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the directory up to date; until then a reader
 /// sees it as it was before. A writer that is dropped without [`finish`](Self::finish) leaves what a killed recorder leaves.
 ///
-/// Waiting for the disk would disturb what is recorded, so only [`finish`](Self::finish) does it: a killed process loses nothing
-/// that was flushed, a power failure before the end may.
+/// Waiting for the disk would disturb the workload, so only [`finish`](Self::finish) does it. A killed process loses nothing
+/// that was flushed; a power failure before the end may.
 ///
 /// ```
 /// use swtch_trace::model::{Ended, Header, Provenance, Scope};
@@ -168,7 +168,7 @@ impl Writer {
     }
 
     /// As [`finish`](Self::finish), for a Trace with a figure that cannot be true: what [`create_aside`](Self::create_aside) began goes to a
-    /// free name beside its place, `NAME-refused.swtch`, so that what is at its place stays. Says where the Trace is.
+    /// free name next to its place, `NAME-refused.swtch`, so that what is at its place stays. Says where the Trace is.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -189,8 +189,8 @@ impl Writer {
         lost as u64
     }
 
-    /// Writes the segment that is being filled. It is closed when it is full, or large enough to be read efficiently; a smaller
-    /// one stays open, so that a quiet machine's flushes do not leave a thousand small files.
+    /// Writes the segment that is being filled. It is closed when it is full, or large enough to be read efficiently. A smaller
+    /// one stays open, so a quiet machine's flushes do not leave a thousand small files.
     fn write_segment(&mut self) -> Result<(), TraceError> {
         let rows = self.buffer.len().min(self.segment_rows);
         // The stable sort of what is nearly sorted costs next to nothing; CPUs' events arrive a little out of order.
@@ -284,7 +284,7 @@ impl Destination {
     }
 
     /// Of a Trace whose name was asked for. One that is there is replaced only with `force`, and when the new one is whole: until
-    /// [`take`](Self::take) that is written beside it.
+    /// [`take`](Self::take) that is written next to it.
     ///
     /// # Errors
     /// [`Occupied`](TraceError::Occupied) when something is there that may not be replaced.

@@ -76,7 +76,7 @@ impl TextTable {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Adds a line above the rows that follow. Like every row of a single cell, it stands as it is and widens nothing.
+    /// Adds a line above the rows that follow. Like every row of a single cell, it is printed as it is and widens nothing.
     pub fn heading(&mut self, text: impl Into<String>) {
         self.rows.push(vec![text.into()]);
     }

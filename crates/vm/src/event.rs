@@ -69,7 +69,7 @@ pub enum Event {
     Exited(Exited),
     /// A file came back.
     Returned {
-        /// Where it lies now.
+        /// Where it is now.
         path: PathBuf,
     },
 }

@@ -26,7 +26,7 @@ const LIBRARY_FOLDERS: [&str; 8] = [
 const LOADER_INDEX: &str = "/etc/ld.so.cache";
 /// The kernel looks no further for a script's interpreter (`BINPRM_BUF_SIZE` is 256), and an ELF file is known by less.
 const HEAD_BYTES: u64 = 4096;
-/// As many interpreters may stand behind each other (`load_script` in the kernel's fs/exec.c).
+/// As many interpreters may follow each other (`load_script` in the kernel's fs/exec.c).
 const LARGEST_INTERPRETER_DEPTH: usize = 5;
 
 /// A file as it will be in the guest.
@@ -176,7 +176,7 @@ impl GuestFiles {
         folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
         folders.extend(configured_folders(Path::new("/etc/ld.so.conf"), 0));
         folders.extend(LIBRARY_FOLDERS.map(PathBuf::from));
-        // Libraries of libraries are often beside them.
+        // Libraries of libraries are often next to them.
         folders.push(own_folder.to_owned());
         for library in needs.libraries {
             let found = folders

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Where the first process lies in the guest.
+/// Where the first process is in the guest.
 pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
 /// What it is to do.
 pub(crate) const JOB_FILE: &str = "/.swtch/job.json";

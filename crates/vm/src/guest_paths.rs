@@ -1,6 +1,6 @@
 //! Paths in a guest whose figures must not depend on the names of the host's directories.
 //!
-//! The current directory is always `/here` there, swtch and its schedulers lie in a directory of their own, and PATH is the usual one. What else
+//! The current directory is always `/here` there, swtch and its schedulers are in a directory of their own, and PATH is the usual one. What else
 //! travels keeps its place: programs find their libraries and files by it.
 
 use crate::file_closure::{GuestEntry, GuestFiles};
@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The current directory.
 const HERE: &str = "/here";
-/// Swtch and the schedulers beside it.
+/// Swtch and the schedulers next to it.
 const OWN: &str = "/.swtch/bin";
 /// How schedulers' programs are called.
 const SCHEDULER_PREFIX: &str = "scx_";
@@ -28,7 +28,7 @@ pub(crate) struct GuestPaths {
     here: Option<PathBuf>,
     /// This program, where it is moved.
     own: Option<PathBuf>,
-    /// What an argument names lies where that says, too.
+    /// What an argument names is where that says, too.
     named: BTreeSet<PathBuf>,
 }
 
@@ -76,7 +76,7 @@ impl GuestPaths {
         })
     }
 
-    /// Everything that travels, where it lies in the guest.
+    /// Everything that travels, where it is in the guest.
     pub(crate) fn items(&self, items: &BTreeMap<PathBuf, GuestEntry>) -> BTreeMap<PathBuf, GuestEntry> {
         let mut moved = BTreeMap::new();
         for (path, item) in items {
@@ -144,7 +144,7 @@ fn parts(word: &OsStr) -> impl Iterator<Item = &[u8]> {
     word.as_bytes().split(|byte| !continues_a_path(*byte)).filter(|part| !part.is_empty())
 }
 
-/// Whether a word goes up from the current directory: what lies above has no fixed name.
+/// Whether a word goes up from the current directory: what is above has no fixed name.
 fn leads_out(words: &[OsString]) -> bool {
     let goes_up = |part: &[u8]| {
         let path = Path::new(OsStr::from_bytes(part));

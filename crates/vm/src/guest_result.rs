@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 /// Takes files in.
 #[derive(Debug)]
 pub(crate) struct GuestResult {
-    /// Where each wish goes.
+    /// Where each file asked for goes.
     destinations: Vec<PathBuf>,
     /// The file that is being written: whole under its name, or not there.
     open: Option<(NamedTempFile, PathBuf, u32)>,

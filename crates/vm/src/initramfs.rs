@@ -103,7 +103,7 @@ fn folders(items: &BTreeMap<PathBuf, GuestEntry>, working: &Path) -> BTreeSet<Pa
     let mut add = |path: &Path| folders.extend(path.ancestors().map(Path::to_owned));
     add(working);
     add(Path::new(FIRST_PROCESS).parent().unwrap_or(Path::new("/")));
-    // The targets of links like /lib64 are there even if nothing lies in them.
+    // The targets of links like /lib64 are there even if nothing is in them.
     for path in ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64"] {
         add(Path::new(path));
     }

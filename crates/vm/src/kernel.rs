@@ -93,7 +93,7 @@ fn check_given(image: &Path, sched_ext: bool) -> Result<Kernel, VmError> {
             "it is not an x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
         ));
     }
-    // Its configuration lies beside it under one of several names, or nowhere; then the guest itself tells what it lacks.
+    // Its configuration is next to it under one of several names, or nowhere; then the guest itself tells what it lacks.
     if let Some(config) = Config::beside(image) {
         let lacks = |option: &str, next| {
             let option = format!("CONFIG_{option}=y");

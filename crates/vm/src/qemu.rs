@@ -112,7 +112,7 @@ fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
     let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
     // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. That the timer works need not be tried
     // out: the kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
-    // The kernel's tests of its own ciphers would go on for a second beside the command.
+    // The kernel's tests of its own ciphers would go on for a second during the command.
     let mut line = format!(
         "console=ttyS0 loglevel={CONSOLE_LEVEL} panic=-1 oops=panic no_timer_check cryptomgr.notests rdinit={FIRST_PROCESS}{random}"
     );

@@ -23,7 +23,7 @@ use swtch_units::Observer;
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Boots a kernel, runs the command in it, and tells the observer what happens. `first_process` is the program that calls
+/// Boots a kernel, runs the command in it, and reports to the observer what happens. `first_process` is the program that calls
 /// [`guest::run`](crate::guest::run) when a kernel starts it.
 ///
 /// # Errors
@@ -173,7 +173,7 @@ fn words(spec: &Spec) -> Vec<OsString> {
     spec.command.iter().skip(1).cloned().chain(paths).collect()
 }
 
-/// `scx_NAME` on PATH, or beside this program.
+/// `scx_NAME` on PATH, or next to this program.
 fn scheduler_program(
     guest_files: &GuestFiles,
     name: &OsStr,

@@ -74,7 +74,7 @@ impl Spec {
         }
     }
 
-    /// Finds wishes that QEMU or the kernel would refuse, before anything is done.
+    /// Finds options that QEMU or the kernel would refuse, before anything is done.
     ///
     /// # Errors
     /// [`VmError::Wish`] names the first, [`VmError::NoCommand`] that there is nothing to run.

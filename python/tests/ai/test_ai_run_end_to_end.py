@@ -132,7 +132,7 @@ def test_pinning_holds(tmp_path, usable):
     [
         (KILLED, "crashed", "was ended by SIGSEGV"),
         (RAISING, "crashed", "ended with status 1: RuntimeError: the third layer is missing"),
-        (LIAR, "crashed", "line 2 of what the workload said"),
+        (LIAR, "crashed", "line 2 of the workload's output"),
         (NEVER_READY, "timed-out", "was not ready within 0.5 s"),
         (NEVER_DONE, "timed-out", "did not end within 0.5 s"),
         ("print('no contract here')\n", "crashed", "ended with status 0: no contract here"),

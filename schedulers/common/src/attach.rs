@@ -249,7 +249,7 @@ pub struct Running {
     object: Object,
     exit_kinds: BTreeMap<i32, String>,
     link: Option<Link>,
-    /// Programs beside the scheduler's callbacks.
+    /// Programs next to the scheduler's callbacks.
     others: RefCell<Vec<Link>>,
 }
 

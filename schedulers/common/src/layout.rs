@@ -1,4 +1,4 @@
-//! Where things lie in a compiled scheduler, by its own description of its types (BTF).
+//! Where things are in a compiled scheduler, by its own description of its types (BTF).
 
 use crate::error::SchedulerError;
 use libbpf_rs::btf::types::{Composite, DataSec, Enum, Enum64, Int};

@@ -6,7 +6,7 @@
 //!
 //! Reports are [`SchedulerEvent`]s: lines for people, or JSON, one object a line.
 //!
-//! Modules: `layout` (where variables lie in a compiled object, by its BTF), `attach` (open, set, load, attach), `verifier`,
+//! Modules: `layout` (where variables are in a compiled object, by its BTF), `attach` (open, set, load, attach), `verifier`,
 //! `counters`, `exit` (why it ended), `partial` (policies of single tasks), `hotplug`, `options`, `program` (from beginning to end),
 //! `reporter`, `error`.
 

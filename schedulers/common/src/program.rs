@@ -155,7 +155,7 @@ impl Attached {
         }
     }
 
-    /// Detaches, gives tasks their policies back, and tells about the end.
+    /// Detaches, gives tasks their policies back, and reports the end.
     fn end(
         mut self,
         options: &Options,

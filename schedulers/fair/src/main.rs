@@ -17,7 +17,7 @@ const SOURCE: Source =
 /// Shares the cores of a machine with two to four kinds of them, fast and slow, among applications.
 ///
 /// Every application gets a share of each kind of core by the policy, in rounds of 30 ms. What it gains from the faster ones is sampled while
-/// it runs, and the shares are computed anew every two seconds.
+/// it runs, and the shares are computed again every two seconds.
 #[derive(Debug, Parser)]
 #[command(name = "scx_fair", version, after_long_help = MORE)]
 struct Args {

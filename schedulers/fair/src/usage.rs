@@ -29,7 +29,7 @@ impl Usage {
         Some(Self { ran_ns, work, busy })
     }
 
-    /// What has been added since `earlier`; entries that the BPF half has made anew count from nothing.
+    /// What has been added since `earlier`; entries that the BPF half has made again count from nothing.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         if self.ran_ns.iter().zip(&earlier.ran_ns).any(|(now, before)| now < before) {

@@ -1,4 +1,4 @@
-//! Beside the BPF half: sets it up, hands it the shares, tells what was decided.
+//! Next to the BPF half: sets it up, hands it the shares, reports what was decided.
 
 use crate::apps::Apps;
 use crate::controller::{AppId, Controller};

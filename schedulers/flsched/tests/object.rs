@@ -56,7 +56,7 @@ fn sections() -> Vec<usize> {
     (0..count).map(|index| table + index * entry_bytes).collect()
 }
 
-/// Where a section lies, and its bytes.
+/// Where a section is, and its bytes.
 fn contents(header: usize) -> std::ops::Range<usize> {
     let start = u64_at(header + 24);
     start..start + u64_at(header + 32)

@@ -1,4 +1,4 @@
-//! Values whose names stand in a table: help, completions and errors list what the table has.
+//! Values whose names are in a table: help, completions and errors list what the table has.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;

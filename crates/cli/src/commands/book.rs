@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Where the book lies from the directory of this program: installed, and in the sources' `target/release`.
+/// Where the book is, from the directory of this program: installed, and in the sources' `target/release`.
 const PLACES: [&str; 2] = ["../share/doc/swtch/book/index.html", "../book/index.html"];
 
 pub(crate) fn run(args: &BookArgs) -> anyhow::Result<ExitCode> {

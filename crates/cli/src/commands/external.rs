@@ -1,4 +1,4 @@
-//! `swtch NAME`: any program `swtch-NAME` beside swtch or on PATH, as git and cargo do.
+//! `swtch NAME`: any program `swtch-NAME` next to swtch or on PATH, as git and cargo do.
 
 use super::explain::distance;
 use crate::args::Cli;

@@ -105,7 +105,7 @@ fn save(measurement: &mut Measurement, place: &Place) -> anyhow::Result<PathBuf>
     Ok(place.path.clone())
 }
 
-/// Keeps a Profile with figures that cannot be true beside the place where it would have gone, and prints none of it.
+/// Keeps a Profile with figures that cannot be true next to the place where it would have gone, and prints none of it.
 fn refuse_the_impossible(measurement: &mut Measurement, place: Option<&Place>) -> anyhow::Result<()> {
     let Err(refused) = check_with_samples(&measurement.profile, &measurement.samples) else { return Ok(()) };
     let path = refused_path(place.map(|place| place.path.as_path()));
@@ -117,7 +117,7 @@ fn refuse_the_impossible(measurement: &mut Measurement, place: Option<&Place>) -
     )))
 }
 
-/// `NAME.refused.json` beside `NAME.json`; in the current directory where the Profile would not have been kept.
+/// `NAME.refused.json` next to `NAME.json`; in the current directory where the Profile would not have been kept.
 fn refused_path(place: Option<&Path>) -> PathBuf {
     let regular = place.filter(|path| !path.exists() || path.is_file());
     regular.unwrap_or(Path::new("profile.json")).with_extension("refused.json")

@@ -98,8 +98,8 @@ fn spans_beside(trace: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// A command writes to standard output itself, so that no program could read a document there; and a file that cannot be written should
-/// not cost a recording.
+/// The command itself writes to standard output, so no program could read a document there. A file that cannot be written should not
+/// cost a recording.
 fn check_json(args: &RecordArgs, target: &Target) -> anyhow::Result<()> {
     let shared = match args.json.file() {
         None => args.json.asked(),

@@ -47,10 +47,10 @@ fn free() -> PathBuf {
 
 /// This machine's Profile.
 fn own() -> anyhow::Result<PathBuf> {
-    let path =
-        file::own_path().context("no profile given, and no home directory to look for this machine's in")?;
+    let path = file::own_path()
+        .context("no Profile given, and without HOME this machine's cannot be found; name a file")?;
     if !path.exists() {
-        bail!("no profile given, and this machine has none yet; run 'swtch measure --quick' first");
+        bail!("no Profile given, and this machine has none yet; run 'swtch measure --quick' first");
     }
     Ok(path)
 }

@@ -121,7 +121,7 @@ fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Passes a guest's output on, and shows on a terminal that it boots. `which` of several guests it is stands before what is shown;
+/// Passes a guest's output on, and shows on a terminal that it boots. Where there are several guests, `which` begins what is shown;
 /// `quiet` keeps its command's output back.
 fn watching(args: &VmArgs, which: String, quiet: bool) -> anyhow::Result<impl Observer<Event>> {
     let (json, console) = (args.json && !quiet, args.console);

@@ -14,7 +14,7 @@ fn condition(method: Method) -> Condition {
     }
 }
 
-/// A batch of a machine whose switch costs 1000 ns beside 200 ns of system calls, twice a round trip.
+/// A batch of a machine whose switch costs 1000 ns next to 200 ns of system calls, twice a round trip.
 fn batch() -> Batch {
     Batch {
         rounds: 100,

@@ -128,7 +128,7 @@ static __always_inline bool knows_quota(void)
 
 /*
  * The part of a wait in which a quota, of the task's cgroup or one above it, stopped the task. The kernel sums how long each run queue was
- * throttled. A wait after an involuntary switch began at that switch, so what that sum gained since then lies in the wait. From 6.18 on a task
+ * throttled. A wait after an involuntary switch began at that switch, so what that sum gained since then is in the wait. From 6.18 on a task
  * is only stopped on its way out of the kernel, by an involuntary switch; before that a task that wakes may wait for a quota, too, and
  * that is taken for a wait for a CPU.
  */

@@ -1,4 +1,4 @@
-//! What an event tells: include/trace/events/sched.h (v6.18) as the kernel prints it, and the short forms of libtraceevent's plugins
+//! What an event reports: include/trace/events/sched.h (v6.18) as the kernel prints it, and the short forms of libtraceevent's plugins
 //! (plugin_sched_switch.c, version 1.8), which perf and trace-cmd use where they are installed.
 
 use swtch_trace::event::PrevState;
@@ -13,7 +13,7 @@ pub(super) struct Named<'a> {
     pub(super) tid: u32,
 }
 
-/// What an event tells.
+/// What an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedRecord<'a> {
     Switch {

@@ -29,7 +29,7 @@ pub enum ImportError {
     },
     /// There is no context switch in the text.
     #[error(
-        "{} has no sched_switch event in its {lines} lines ({malformed} not understood); \
+        "{} has no sched_switch event in its {lines} lines ({malformed} could not be parsed); \
          'perf script' after 'perf sched record', 'trace-cmd report' and /sys/kernel/tracing/trace can be imported",
         path.display()
     )]

@@ -43,7 +43,7 @@ const NO_EXECS: &str = "the text has no sched_process_exec: there was none, or i
 const NO_INTERRUPTS: &str =
     "the text of perf does not mark interrupts: the task that an interrupt stopped counts as the waker";
 
-/// What is gathered beside the events.
+/// What is gathered in addition to the events.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) counts: Counts,
@@ -186,7 +186,7 @@ impl Gathered {
         }
     }
 
-    /// Takes out what the events cannot have told, so that no zero stands for it.
+    /// Takes out what the events cannot show, so that it is absent and not zero.
     pub(super) fn clean(&self, tables: &mut Tables) {
         for task in &mut tables.tasks {
             task.migrations_same_l2 = None;
@@ -194,7 +194,7 @@ impl Gathered {
             task.migrations_across = None;
             task.process_switches = None;
             task.thread_switches = None;
-            // What stood for an unknown parent.
+            // The placeholder of an unknown parent.
             task.parent_pid = task.parent_pid.filter(|pid| *pid != 0);
         }
         for row in &mut tables.intervals {

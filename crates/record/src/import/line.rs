@@ -33,7 +33,7 @@ pub(super) struct ScriptLine<'a> {
     pub(super) in_interrupt: bool,
     /// The event's name, without its subsystem.
     pub(super) event: &'a str,
-    /// What the event tells.
+    /// What the event reports.
     pub(super) body: &'a str,
 }
 

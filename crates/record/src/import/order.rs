@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// This many events are held back. An event may therefore stand that many places too late.
+/// This many events are held back. An event may therefore be that many places too late.
 const HELD: usize = 4096;
 
 /// Events that are not yet known to be next.

@@ -45,16 +45,16 @@ impl Imported {
         );
         let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
         let notes = [
-            (counts.other_events, "events of other kinds add nothing"),
-            (counts.malformed, "lines could not be understood and were left out"),
-            (counts.misplaced, "events were too far out of order and were left out"),
-            (lost, "events were lost when it was recorded"),
+            (counts.other_events, "events of other kinds, which add nothing"),
+            (counts.malformed, "lines that could not be parsed"),
+            (counts.misplaced, "events that came too late to be put in order"),
+            (lost, "events that the recorder lost"),
         ];
         for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
-            text.push_str(&format!("{count} {what}\n"));
+            text.push_str(&format!("{what}: {count}\n"));
         }
         text.push_str(&format!(
-            "{} figures are unavailable; header.json says why\nTrace: {}\n",
+            "figures that are unavailable: {} (header.json says why)\nTrace: {}\n",
             header.unavailable.len(),
             folder.display()
         ));

@@ -8,7 +8,7 @@ use swtch_trace::accumulate::TaskInfo;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     tasks: HashMap<u32, ImportedTask>,
-    /// Whether any line named a process beside a thread.
+    /// Whether any line named a process in addition to a thread.
     pub(super) names_processes: bool,
 }
 

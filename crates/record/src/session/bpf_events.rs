@@ -149,8 +149,8 @@ impl BpfEvents {
             if let Event::Life(Life { group: Some(number), .. }) = &event {
                 self.groups.note(*number);
             }
-            // Births, names and ends are kept: a task that is followed since then must be known. A switch without the wake-ups beside it would
-            // be a sleep that nothing ended.
+            // Births, names and ends are kept: a task that is followed since then must be known. A switch without its wake-ups would be a
+            // sleep that nothing ended.
             if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
                 continue;
             }

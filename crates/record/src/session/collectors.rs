@@ -1,4 +1,4 @@
-//! What is read beside the source, whichever that is.
+//! What is read in addition to the source.
 
 mod cgroups;
 mod collector;

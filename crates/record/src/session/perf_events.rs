@@ -250,7 +250,7 @@ impl PerfEvents {
         }
     }
 
-    /// Takes out what the records do not tell.
+    /// Takes out what the records do not show.
     fn clear_gaps(&self, header: &mut Header, tables: &mut Tables) {
         header.totals.wakeups = None;
         tables.histograms.retain(|row| row.metric != "wait");

@@ -43,7 +43,7 @@ impl Progress {
     }
 }
 
-/// How a source stands.
+/// The state of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Status {
     /// When to poll again, at the latest.
@@ -60,7 +60,7 @@ pub struct Counted {
     /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
     pub cost_ns_by_kind: Option<[u64; 3]>,
     /// The part of the tasks' waits in which a quota, of their cgroup or one above it, stopped them, ns, by cgroup; absent
-    /// where the kernel does not tell.
+    /// where the kernel does not report it.
     pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
     /// Threads that exist now; absent where they are not counted.
     pub threads: Option<u64>,
@@ -91,7 +91,7 @@ pub(crate) trait Source {
     fn poll(&mut self) -> Vec<SwitchRow> {
         Vec::new()
     }
-    /// How it stands.
+    /// Its state.
     fn status(&self) -> Status;
     /// Polls for the last time. Events after `end_ns` are not part of the recording, because detaching programs may take long.
     fn finish(&mut self, _end_ns: u64) -> Vec<SwitchRow> {

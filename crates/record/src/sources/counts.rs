@@ -104,7 +104,7 @@ impl Classes {
         class_quantile(self.rows(), share, max_ns)
     }
 
-    /// The counts as they are, class by class. They are of 32 bits and begin anew when those are full.
+    /// The counts as they are, class by class. They are of 32 bits and wrap around when those are full.
     pub(crate) fn counts(&self) -> &[u32; CLASSES] {
         &self.0
     }
@@ -120,7 +120,7 @@ impl Classes {
     }
 }
 
-/// Sums of counts in classes, in 64 bits: they never begin anew.
+/// Sums of counts in classes, in 64 bits: they never wrap around.
 pub(crate) type ClassSums = Classes<u64>;
 
 impl ClassSums {
@@ -242,7 +242,7 @@ impl Counter {
         self.entry_exit
     }
 
-    /// Whether this kernel (6.6 and later, with quotas of cgroups) tells how long a quota stopped a task.
+    /// Whether this kernel (6.6 and later, with quotas of cgroups) reports how long a quota stopped a task.
     pub(crate) fn knows_quota(&self) -> bool {
         (0..self.cpus.len()).any(|cpu| self.cpus.read(cpu).knows_quota != 0)
     }
@@ -252,7 +252,7 @@ impl Counter {
         self.memory_bytes
     }
 
-    /// The tasks that exist, as they stand.
+    /// The tasks that exist, with their counts now.
     ///
     /// # Errors
     /// When the kernel does not say.
@@ -280,7 +280,7 @@ impl Counter {
         found
     }
 
-    /// The CPUs, as they stand.
+    /// The CPUs, with their counts now.
     pub(crate) fn cpus(&self) -> CpuCounts {
         CpuCounts((0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)).collect())
     }

@@ -46,7 +46,7 @@ impl<T: Shared> Mapping<T> {
         Ok(Self { start, length, bytes, of: PhantomData })
     }
 
-    /// A value as it stands now; the kernel may be writing it, so parts may be newer than others.
+    /// A value as it is now; the kernel may be writing it, so parts may be newer than others.
     pub(super) fn read(&self, index: usize) -> T {
         assert!(index < self.length, "{index} is past the map's {} values", self.length);
         // SAFETY: inside the mapping, aligned by the map's layout; every bit pattern is a `T`.

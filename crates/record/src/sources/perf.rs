@@ -32,7 +32,7 @@ pub enum PerfError {
     /// The kernel does not let us watch.
     #[error("perf events of {whose} are not permitted here: {source}{}; {}", level(*paranoid), advice(*wide, *paranoid, source))]
     NotPermitted {
-        /// Of whom.
+        /// Whose events they are.
         whose: String,
         /// They are of more than single tasks.
         wide: bool,
@@ -301,7 +301,7 @@ impl Perf {
         lost
     }
 
-    /// As far as the records themselves tell; asking for it costs nothing.
+    /// As far as the records show it; asking for it costs nothing.
     pub(crate) fn lost_so_far(&self) -> u64 {
         self.rings.iter().map(|one| one.lost + one.malformed).sum()
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use swtch_trace::fields;
 use swtch_trace::model::{Field, Unavailable};
 
-/// All cgroups, as their files stand.
+/// All cgroups, with the contents of their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroups {
     /// Those above come first.
@@ -27,7 +27,7 @@ pub struct Cgroups {
     matches: Matches,
 }
 
-/// A cgroup, as its files stand.
+/// A cgroup, with the contents of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupReading {
     /// Its path below the hierarchy's root, as `/proc/PID/cgroup` gives it (`/system.slice`).

@@ -53,12 +53,12 @@ impl Groups {
         let mut uses = Vec::with_capacity(found.groups.len());
         for group in &found.groups {
             let counters = &group.counters;
-            // One of the same name may have been made anew.
+            // A cgroup of the same name may have been made again.
             let earlier = before.get(group.path.as_str()).filter(|earlier| earlier.number == group.number);
             let mut since = match earlier {
                 Some(earlier) => counters.both(&earlier.counters, difference),
                 None if unsure => counters.both(counters, difference),
-                // Made since, or made anew: all it counted is new.
+                // Made since, or made again: all it counted is new.
                 None => counters.clone(),
             };
             let same_account = match earlier {
@@ -240,7 +240,7 @@ mod tests {
         };
         assert_eq!(of(&second, "/web"), (Some(200_000), 2));
         assert_eq!(of(&second, "/web/inner"), (Some(50_000), 1));
-        // The cgroup is made anew under the same name, between two readings. The old directory is kept, so that the new one has another number.
+        // The cgroup is made again under the same name, between two readings. The old directory is kept, so that the new one has another number.
         let web = root.path().join("sys/fs/cgroup/web");
         fs::rename(&web, root.path().join("old")).unwrap();
         put(root.path(), "web", 40, 1);

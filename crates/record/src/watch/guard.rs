@@ -22,7 +22,7 @@ pub(super) struct KernelReading {
 }
 
 impl KernelReading {
-    /// To be read before the tasks are: then whatever they did since lies between it and a snapshot that is read after them.
+    /// To be read before the tasks are: then all they did since is between it and a snapshot that is read after them.
     pub(super) fn read() -> Self {
         let snapshot = Snapshot::read(Path::new("/"), None, crate::system::Detail::Totals);
         Self { at_ns: snapshot.monotonic_ns, switches: snapshot.context_switches }

@@ -61,7 +61,7 @@ pub enum ReportError {
     Template(#[from] minijinja::Error),
 }
 
-/// Renders profiles as one HTML page; several stand side by side, each figure against the first profile's.
+/// Renders profiles as one HTML page; several are side by side, each figure against the first profile's.
 ///
 /// The same profiles give the same bytes.
 ///
@@ -71,7 +71,7 @@ pub fn render(profiles: &[NamedProfile]) -> Result<String, ReportError> {
     laid_out(profiles)
 }
 
-/// Renders Traces as one HTML page; several stand side by side.
+/// Renders Traces as one HTML page; several are side by side.
 ///
 /// The same Traces give the same bytes. Only the small tables are read, whatever the number of switches.
 ///
@@ -81,7 +81,7 @@ pub fn render_traces(traces: &[NamedTrace]) -> Result<String, ReportError> {
     laid_out(traces)
 }
 
-/// Renders studies as one HTML page; several stand side by side.
+/// Renders studies as one HTML page; several are side by side.
 ///
 /// The same studies give the same bytes.
 ///
@@ -91,7 +91,7 @@ pub fn render_studies(studies: &[NamedStudy]) -> Result<String, ReportError> {
     laid_out(studies)
 }
 
-/// Renders responses of serverless functions and studies of tiers as one HTML page; several stand side by side.
+/// Renders responses of serverless functions and studies of tiers as one HTML page; several are side by side.
 ///
 /// The same documents give the same bytes.
 ///

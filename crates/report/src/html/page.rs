@@ -306,7 +306,7 @@ pub(super) struct Cell {
 const LONG: usize = 40;
 
 impl Cell {
-    /// What stands at the head of its column.
+    /// The head of its column.
     fn head(&self) -> Self {
         Self::text("", self.title.clone())
     }

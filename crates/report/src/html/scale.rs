@@ -15,7 +15,7 @@ impl Scale {
         Self { domain, range, logarithmic: false }
     }
 
-    /// A logarithmic scale. `domain` is positive and ascending; one value alone is widened, so that it lies in the middle.
+    /// A logarithmic scale. `domain` is positive and ascending; one value alone is widened, so that it is in the middle.
     pub(super) fn log(domain: (f64, f64), range: (f64, f64)) -> Self {
         let domain =
             if domain.1 > domain.0 { domain } else { (domain.0 / 2f64.sqrt(), domain.0 * 2f64.sqrt()) };
@@ -34,7 +34,7 @@ impl Scale {
         self.range.0 + share * (self.range.1 - self.range.0)
     }
 
-    /// Whether `value` lies inside the domain.
+    /// Whether `value` is inside the domain.
     pub(super) fn holds(&self, value: f64) -> bool {
         in_domain(value, self.domain)
     }

@@ -148,7 +148,7 @@ impl<'a, D: Subject> Subjects<'a, D> {
             Tile { label, values: values.collect(), meaning }
         };
         let written: Vec<String> = self.iter().map(|one| one.prefixed(&one.of.written())).collect();
-        // What each subject is stands beneath the title when there is one, in a list with their colours when there are several.
+        // A single subject is described beneath the title, several in a list with their colours.
         let (subtitle, profiles) = match self.0 {
             [only] => (only.document.line(), Vec::new()),
             _ => (String::new(), self.blocks(|named| format!("{}: {}", named.name, named.document.line()))),

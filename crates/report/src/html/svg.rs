@@ -86,7 +86,7 @@ impl Svg {
         self.picture(size, class, &format!(r#"role="img" aria-label="{}""#, escape(label)))
     }
 
-    /// The picture as a decoration beside a text that says the same.
+    /// The picture as a decoration next to a text that says the same.
     pub(super) fn finish_decoration(self, size: (f64, f64)) -> String {
         self.picture(size, "sign", r#"aria-hidden="true""#)
     }

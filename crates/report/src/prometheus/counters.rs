@@ -1,4 +1,4 @@
-//! Sums over all stretches of time so far.
+//! Sums over all intervals so far.
 
 use super::exposition::{Distribution, Exposition};
 use super::family::{
@@ -173,7 +173,7 @@ impl Counters {
                 // These include the groups below: a sum of several would count twice.
                 self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
                 if group.cpu_ns.is_none() {
-                    // A sum that stood still would say that the group did nothing.
+                    // A sum that did not grow would say that the group did nothing.
                     self.drop_series(&CGROUP_CPU, |labels| labels[0] == name);
                 }
                 for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {

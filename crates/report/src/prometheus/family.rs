@@ -1,4 +1,4 @@
-//! All metrics: their names, what they mean, and how they are told apart.
+//! All metrics: their names, their meaning and their labels.
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub enum FamilyKind {
 pub struct Family {
     /// Its name without unit and ending.
     pub(super) stem: &'static str,
-    /// Its unit, which stands behind the name: `seconds`, `bytes`.
+    /// Its unit, at the end of the name: `seconds`, `bytes`.
     pub(super) unit: Option<&'static str>,
     /// What it is.
     pub kind: FamilyKind,
-    /// What tells its series apart.
+    /// What distinguishes its series.
     pub labels: &'static [&'static str],
     /// What it means, in a sentence.
     pub help: &'static str,

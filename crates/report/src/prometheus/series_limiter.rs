@@ -2,19 +2,19 @@
 //!
 //! A name keeps its series while it does something and there is room. A name's counter counts the events while the name is shown, and `other`
 //! counts them while it is not. So neither counter ever goes back, and each event is counted in exactly one of them. A name that is given up
-//! for a busier one stands still for [`STILL_NS`] before its series ends. A scraper that reads less often therefore misses none of its counts.
+//! for a busier one stays unchanged for [`STILL_NS`] before its series ends. A scraper that reads less often therefore misses none of its counts.
 //! Events of that time are already counted in `other`.
 
 use std::collections::HashMap;
 
 /// The label of all that have none of their own. Cgroups begin with a slash, and no interrupt is called so.
 pub(super) const OTHER: &str = "other";
-/// How long a series stands still before it ends. Also the interval between two searches for the busiest names.
+/// How long a series stays unchanged before it ends. Also the interval between two searches for the busiest names.
 pub(super) const STILL_NS: u64 = 300_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// A series of its own, though it may stand still.
+    /// A series of its own, though it may be unchanged.
     shown: bool,
     /// When it was given up for another; nothing is added any more.
     left_ns: Option<u64>,

@@ -47,7 +47,7 @@ fn machine(host: &Host) -> String {
     format!("{model}, {}, {online} {cpus}, Linux {}", host.architecture, host.kernel.release)
 }
 
-/// The symbol tells the state without colour, the word without the symbol's font.
+/// The symbol shows the state without colour, the word without the symbol's font.
 fn state(state: State, colour: bool) -> String {
     let (text, paint) = match state {
         State::Ok => ("✓ ok", "32"),

@@ -24,7 +24,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let how = match measured_in_place {
         false => "each, by the Profile",
         true if direct.low < direct.high => {
-            "each: at least as measured in the scheduler, at most with the wake-up and the slow-down after it"
+            "each: as measured in the scheduler, and with the wake-up and slow-down after it"
         }
         true => "each, measured where they happened",
     };

@@ -33,7 +33,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
-/// The words of a text, with what stands in backticks as a part of one word.
+/// The words of a text, with text in backticks as a part of one word.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     text.split(move |c: char| {

@@ -62,7 +62,7 @@ pub struct PolicyRuns {
     pub unavailable: Vec<String>,
 }
 
-/// A median and where the true one lies.
+/// A median and where the true one is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Of the counted runs.

@@ -6,7 +6,7 @@ use swtch_units::{TextTable, format_ns};
 
 const NONE: &str = "-";
 
-/// For people: a policy a line, figures beside those of the first.
+/// For people: a policy a line, figures next to those of the first.
 pub fn table(comparison: &Comparison) -> String {
     let first = comparison.runs.first();
     let has_intervals = first.is_some_and(|run| run.seconds.ci_low.is_some());

@@ -16,7 +16,7 @@ const IN_A_SWITCH: [Hook; 6] =
     [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
 
 impl Costs {
-    /// The costs of the machine that a Profile was measured on, and what the Profile does not tell.
+    /// The costs of the machine that a Profile was measured on, and what the Profile does not have.
     ///
     /// Direct costs are the medians of the method `pipe` in the class `normal`. A measured switch is the switch proper, the wake-up before
     /// it and six hooks of the class; how it is divided is assumed, so that a pipe's round trip takes in the simulator what it took in
@@ -182,7 +182,7 @@ impl Reading<'_> {
             None => self.assume("yield_ns", self.costs.yield_ns, "sched_yield was not measured"),
         }
         match median(self.profile.references.syscall_ns.as_ref()) {
-            // Setting a timer beside the call itself.
+            // Setting a timer besides the call itself.
             Some(ns) => self.costs.sleep_ns = ns + 400,
             None => self.assume("sleep_ns", self.costs.sleep_ns, "no system call was measured"),
         }
@@ -237,7 +237,7 @@ impl Reading<'_> {
         );
     }
 
-    /// What no Profile tells.
+    /// What no Profile has.
     fn rest(&mut self) {
         let costs = self.costs.clone();
         self.assume("tick_period_ns", costs.tick_period_ns, "the kernel's HZ is not in a Profile; 250");

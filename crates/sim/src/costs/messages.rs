@@ -15,7 +15,7 @@ pub(super) const APART: [Placement; 6] = [
     Placement::OtherCoreKind,
     Placement::SmtSibling,
 ];
-/// Sets what calls on pipes and sockets take beside `pipe_ns`, and tells what had to be assumed.
+/// Sets what calls on pipes and sockets take besides `pipe_ns`, and tells what had to be assumed.
 ///
 /// - A call on a socket is half of a message through one socket on one CPU.
 /// - `cold_*`: what a message takes more where 4,000 are under way.

@@ -1,4 +1,4 @@
-//! What happens next: a tournament among the CPUs; timers are beside it.
+//! What happens next: a tournament among the CPUs; timers are kept apart.
 //!
 //! A CPU has at most one event to come, which changes often; replaying its matches up the tournament takes log2(CPUs) steps and leaves
 //! nothing stale behind, as a heap would.

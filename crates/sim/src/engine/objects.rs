@@ -42,7 +42,7 @@ pub(crate) struct SemaphoreState {
 /// All objects of a workload, and what each task waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {
-    /// Bytes of messages under way, with what they take beside themselves.
+    /// Bytes of messages under way, with what they take besides themselves.
     pub(crate) under_way_bytes: u64,
     pub(crate) pipes: Vec<PipeState>,
     pub(crate) locks: Vec<LockState>,

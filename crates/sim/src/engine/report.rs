@@ -150,7 +150,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn describe_wait(&self, task: usize) -> String {
         let state = &self.kernel.tasks[task];
         let ops = &self.workload.programs[state.program as usize].ops;
-        // A task that goes on after its wait stands at the next step already.
+        // A task that goes on after its wait is at the next step already.
         let at = |pc: u32| ops.get(pc as usize).copied();
         let here = at(state.pc);
         let before = state.pc.checked_sub(1).and_then(at);

@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(again.cpus.len(), machine.cpus.len());
             let kind =
                 |of: &Machine, id| of.types[of.cpus[of.place_of(id).unwrap()].core_type as usize].speed;
-            // Domains may come in another order; what lies how far from what stays.
+            // Domains may come in another order; their distances stay.
             let distance = |of: &Machine, a, b| of.distance(of.place_of(a).unwrap(), of.place_of(b).unwrap());
             for a in machine.cpus.iter().map(|cpu| cpu.id) {
                 assert_eq!(kind(&again, a), kind(&machine, a), "{name}");

@@ -114,7 +114,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The machine that is wished, or the specification's, or this one.
+    /// The machine that was asked for, or the specification's, or this one.
     fn machine(&self, spec: Option<&Spec>) -> Result<Machine, PlanError> {
         let host = || Host::read(Path::new("/"));
         Ok(match (&self.overrides.machine, spec) {

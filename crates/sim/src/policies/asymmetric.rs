@@ -3,7 +3,7 @@
 //! As the original (Kim and Huh, "Exploring the design space of fair scheduling supports for asymmetric multicore systems", IEEE TC
 //! 67(8), 2018): time goes in rounds of 30 ms, of which an application is to spend a share on fast cores. A fast core whose application
 //! has had its slice and is ahead swaps it with the one on a slow core that is furthest behind. Every 2 s a controller computes
-//! the shares anew from sampled speeds.
+//! the shares again from sampled speeds.
 
 mod estimate;
 
@@ -320,7 +320,7 @@ impl Asymmetric {
         Some(estimates)
     }
 
-    /// Computes the shares anew.
+    /// Computes the shares again.
     fn control(&mut self, kernel: &mut Kernel) {
         let live = self.live();
         let Some(cores) = self.cores() else { return };
@@ -429,7 +429,7 @@ impl Policy for Asymmetric {
                 self.runners[task].total_ns = totals.max().unwrap_or(0);
                 self.runners[task].share = (cores.equal_share(live) * WHOLE as f64) as i64;
             }
-            // As many shares as there are applications: all are computed anew at once.
+            // As many shares as there are applications: all are computed again at once.
             self.next_control_ns = self.next_control_ns.min(kernel.now_ns + 1);
             self.guaranteed = None;
         }

@@ -179,7 +179,7 @@ impl Policy for RealTime {
         if self.slice_ns.is_some() {
             let (seen, left) = self.ticks_seen(kernel, cpu, task);
             let slice = u64::from(self.slice_ticks);
-            // A slice that ended while no other task waited began anew.
+            // A slice that ended while no other task waited began again.
             let rest = if seen < left { left - seen } else { slice - (seen - left) % slice };
             self.links[task].ticks_left = rest as u32;
         }

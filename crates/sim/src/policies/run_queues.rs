@@ -107,7 +107,7 @@ fn late(
     entries.filter(|sequence| is_valid(*sequence)).take(most).map(task_of).find(|task| fits(*task))
 }
 
-/// The fields that a queue with two keys needs of a task. They lie beside the task's other fields, so that both come into the cache
+/// The fields that a queue with two keys needs of a task. They lie next to the task's other fields, so that both come into the cache
 /// together. They do not change while the task is queued.
 pub(super) trait QueuedEntity {
     /// Its place in a queue.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Where a task stands in its queue. Places of a queue are ordered, and a place is never used twice.
+/// Where a task is in its queue. Places of a queue are ordered, and a place is never used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DsqPosition {
     /// Virtual time as a signed number: a queue's times lie close together and may begin just below zero. 0 in a FIFO.

@@ -57,7 +57,7 @@ fn runtime(name: &[u8]) -> Option<usize> {
 
 /// How a relocation's value comes about.
 enum Value {
-    /// From where the object lies.
+    /// From where the object is.
     Base,
     /// From a symbol's address.
     Symbol,
@@ -123,7 +123,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Fills in the addresses that depend on where it lies.
+    /// Fills in the addresses that depend on where it is.
     fn relocate(&self, elf: &Elf<'_>) -> Result<(), ScxError> {
         for (at, relocation) in elf.dynamic_relocations().into_iter().flatten() {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };

@@ -32,7 +32,7 @@ impl Block {
 
     fn write(&self, byte: usize, value: &[u8]) {
         assert!(byte + value.len() <= self.count * 8);
-        // SAFETY: within the block, as just asserted; a value that the scheduler passes in may lie in the block itself.
+        // SAFETY: within the block, as just asserted; a value that the scheduler passes in may be in the block itself.
         unsafe { std::ptr::copy(value.as_ptr(), self.at(byte), value.len()) }
     }
 }
@@ -249,7 +249,7 @@ impl Map {
         }
     }
 
-    /// The key of the value that an address lies in, and the value's address.
+    /// The key of the value that an address is in, and the value's address.
     pub(super) fn key_at(&self, address: usize) -> Option<(Box<[u8]>, *mut u8)> {
         match &self.store {
             Store::Array(block) => {

@@ -1,4 +1,4 @@
-//! What runs, and for how long (Linux 7.3, kernel/sched/ext.c: `balance_one`, `pick_task_scx`, `put_prev_task_scx` and those beside them).
+//! What runs, and for how long (Linux 7.3, kernel/sched/ext.c: `balance_one`, `pick_task_scx`, `put_prev_task_scx` and those next to them).
 
 use super::abi::{
     CgroupInitArgs, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP, EXIT_ERROR_BPF, EXIT_UNREG,

@@ -5,7 +5,7 @@ use super::maps::Map;
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 
-/// What a timer calls: the map, the key and the value that it lies in.
+/// What a timer calls: the map, the key and the value that it is in.
 pub(super) type Callback = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> i32;
 
 /// A timer in a map's value.

@@ -44,7 +44,7 @@ struct TypeTable {
     speed: Spanned<u32>,
 }
 
-/// CPUs that are alike and lie together; they get the next numbers.
+/// CPUs that are alike and adjacent; they get the next numbers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CpusTable {

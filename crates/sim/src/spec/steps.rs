@@ -1,5 +1,5 @@
 //! Programs as people write them.
-//! What each does stands in the documentation of [`spec`](super).
+//! What each does is in the documentation of [`spec`](super).
 
 use super::Fault;
 use crate::program::Op;
@@ -26,7 +26,7 @@ pub(super) struct Names<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
-    /// Where the text begins; `exact` if what follows stands there byte by byte, without escapes.
+    /// Where the text begins; `exact` if what follows is there byte by byte, without escapes.
     pub(super) from: usize,
     pub(super) exact: bool,
 }

@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 impl Text {
-    /// The pieces, with where their bytes stand in the file.
+    /// The pieces, with where their bytes are in the file.
     fn pieces<'a>(&'a self, file: &File) -> Vec<Piece<'a>> {
         let piece = |text: &'a Spanned<String>| {
             let span = text.span();

@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// The file, a workload in it, or what stands at the table's place cannot be.
+    /// The file, a workload in it, or what is at the table's place cannot be.
     #[error("{0}")]
     Wrong(String),
     /// A file could not be read or written.

@@ -1,4 +1,4 @@
-//! Runs that are done, in a file beside the table, from which a sweep that was killed continues.
+//! Runs that are done, in a file next to the table, from which a sweep that was killed continues.
 
 use super::error::{SweepError, file_error};
 use super::rows::RunRow;

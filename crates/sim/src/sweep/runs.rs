@@ -22,7 +22,7 @@ use swtch_profile::Profile;
 pub struct Request<'a> {
     /// The sweep's file. Paths in it count from its directory.
     pub file: &'a Path,
-    /// The table; runs that are done are kept beside it until it is there.
+    /// The table; runs that are done are kept next to it until it is there.
     pub out: &'a Path,
     /// A Profile for the costs, where the sweep names none.
     pub profile: Option<&'a Path>,

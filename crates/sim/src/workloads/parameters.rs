@@ -2,7 +2,7 @@
 
 use crate::quantity::size_bytes;
 
-/// A parameter that a user may give beside a workload's name.
+/// A parameter that a user may give with a workload's name.
 #[derive(Debug)]
 pub struct ParameterRow {
     /// The option's name, without its dashes.
@@ -60,7 +60,7 @@ pub static PARAMETERS: [ParameterRow; 21] = [
 ];
 
 impl ParameterRow {
-    /// A value as it stands in a specification.
+    /// A value as it is in a specification.
     ///
     /// # Errors
     /// When it is not a number, size or list where one is expected.
@@ -101,7 +101,7 @@ pub fn with_parameters(spec: &str, given: &[(&ParameterRow, String)]) -> Result<
         |option| given.iter().find(|(row, _)| row.option == option).map(|(_, value)| value.as_str());
     let speedups = value_of("speedups");
     let mut pairs = Vec::new();
-    // The work of applications stands in their list.
+    // The work of applications is in their list.
     for (row, value) in given.iter().filter(|(row, _)| row.option != "work" || speedups.is_none()) {
         let Some((_, key)) = row.workloads.iter().find(|(workload, _)| *workload == name) else {
             let owners: Vec<_> = row.workloads.iter().map(|(workload, _)| *workload).collect();

@@ -1,4 +1,4 @@
-//! CPUs, SMT, caches, frequency, and what stands before them.
+//! CPUs, SMT, caches, frequency, and what virtualises them.
 
 use swtch_units::{Bytes, CpuId, CpuList};
 

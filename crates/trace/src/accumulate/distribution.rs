@@ -15,7 +15,7 @@ pub(super) struct Distribution {
     classes: Histogram<CLASS_BITS>,
     count: u64,
     total: u64,
-    /// The largest since it began anew.
+    /// The largest since it began again.
     max: u64,
 }
 

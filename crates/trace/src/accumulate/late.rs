@@ -1,4 +1,4 @@
-//! Events that came after later ones: they are counted, because the order of the others no longer tells everything.
+//! Events that came after later ones: they are counted, because the order of the others is no longer complete.
 
 use crate::event::Event;
 use crate::model::Lost;

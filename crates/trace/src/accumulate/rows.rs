@@ -1,4 +1,4 @@
-//! The tables, as they stand at a moment.
+//! The tables as they are at a time.
 
 use super::distribution::Distribution;
 use super::task::{CgroupName, TaskState};
@@ -76,7 +76,7 @@ impl Accumulator {
         tasks
     }
 
-    /// Tasks that do not count and stand in other tables: they preempted, woke, were woken, or ran before a task that waited.
+    /// Tasks that do not count and are in other tables: they preempted, woke, were woken, or ran before a task that waited.
     fn outsiders(&self) -> Vec<TaskRow> {
         let mentioned =
             self.preemptions.keys().chain(self.wakes.keys()).flat_map(|(one, other)| [*one, *other]);

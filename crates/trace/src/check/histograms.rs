@@ -36,7 +36,7 @@ fn classes(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     }
 }
 
-/// The distribution of all waits has as many as the tasks had, and their sum lies between its classes' ends.
+/// The distribution of all waits has as many as the tasks had, and their sum is between its classes' ends.
 fn of_all(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let rows = |metric: &str, of: &str| -> Vec<&HistogramRow> {
         trace.histograms.iter().filter(|row| row.metric == metric && row.of.starts_with(of)).collect()

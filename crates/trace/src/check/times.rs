@@ -80,8 +80,8 @@ fn machine(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         let what = "the threads that were created, those of processes among them";
         checks.at_most("totals.processes.forked", forked, created.saturating_add(facts.slack(created)), what);
     }
-    // `reconciliation` is not checked: the kernel's count is read shortly after the first event and before the last, and a recorder that was stopped
-    // between the two has seen far more than the kernel counted meanwhile.
+    // `reconciliation` is not checked: the kernel's count is read shortly after the first event and before the last. A recorder that was stopped in
+    // between has seen far more than the kernel counted.
 }
 
 /// Intervals of the whole scope follow each other, and hold no more than their length permits.

@@ -6,8 +6,8 @@ use swtch_columns::{column_of_words, table};
 use swtch_units::words;
 
 table! {
-    /// An interrupt line or a kind of soft interrupt, on one CPU or in all. Every line has a row for all, and in a recording one for each
-    /// CPU where it counted something: only one of the two kinds of rows may be summed.
+    /// An interrupt line or a kind of soft interrupt, on one CPU or in all. Every line has a row for all CPUs, and in a recording one for
+    /// each CPU where it counted something. Only one of the two kinds of rows may be summed.
     #[derive(Eq, Serialize, Deserialize)]
     pub struct InterruptRow in "interrupts" of FORMATS;
     {

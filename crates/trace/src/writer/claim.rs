@@ -20,14 +20,14 @@ pub(super) struct TracePath {
     replaces: bool,
 }
 
-/// Puts a directory with only a header at `directory`. The new directory is made beside its place and renamed, so that what is there never
-/// lacks a header; an older Trace is moved away just before and deleted just after.
+/// Puts a directory with only a header at `directory`. The new directory is made next to its place and renamed, so the Trace there never
+/// lacks a header. An older Trace is moved away just before and deleted just after.
 pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceError> {
     let (place, new) = beside(folder, header)?;
     place.take(new)
 }
 
-/// Makes a directory with only a header beside the place where a Trace is to be.
+/// Makes a directory with only a header next to the place where a Trace is to be.
 pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempDir), TraceError> {
     let fail = |source| TraceError::Create { path: folder.to_owned(), source };
     let target = resolve(folder).map_err(fail)?;
@@ -64,7 +64,7 @@ impl TracePath {
             .map_err(|error| self.fail(error))
     }
 
-    /// Goes to a free name beside the place instead, which has `word` in it.
+    /// Goes to a free name next to the place instead, which has `word` in it.
     pub(super) fn elsewhere(&mut self, word: &str) -> Result<PathBuf, TraceError> {
         let stem =
             self.target.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

@@ -206,7 +206,7 @@ fn what_is_no_trace_is_left_alone() {
 #[test]
 fn an_older_trace_survives_when_the_new_one_cannot_be_made() {
     let place = tempfile::tempdir().unwrap();
-    // A name so long that nothing can be made beside it: fails for root too, unlike a directory without write permission.
+    // A name so long that nothing can be made next to it: fails for root too, unlike a directory without write permission.
     let folder = place.path().join("n".repeat(253));
     let short = place.path().join("short");
     Writer::create(&short, &header()).unwrap().finish(&complete()).unwrap();

@@ -129,7 +129,7 @@ fn counter(text: &str, name: &str) -> u64 {
     text.lines().find_map(value).unwrap_or(0)
 }
 
-/// A sched_ext scheduler that runs beside the command.
+/// A sched_ext scheduler that runs during the command.
 struct Scheduler {
     child: Child,
     /// What it says.

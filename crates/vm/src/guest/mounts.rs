@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 
-/// Place and type; what comes later may lie in what comes first.
+/// Place and type; what comes later may be in what comes first.
 const MOUNTS: [(&str, &str); 9] = [
     ("/proc", "proc"),
     ("/sys", "sysfs"),

@@ -19,7 +19,7 @@ impl Config {
         fs::read_to_string(path).map(|text| Self::of(&text))
     }
 
-    /// Where distributions and builds keep it: `config-7.1` beside `vmlinuz-7.1`, `config` beside it, `.config` above
+    /// Where distributions and builds keep it: `config-7.1` next to `vmlinuz-7.1`, `config` next to it, `.config` above
     /// `arch/x86/boot/bzImage`.
     pub(super) fn beside(image: &Path) -> Option<Self> {
         let folder = image.parent()?;

@@ -28,8 +28,8 @@ impl Signals {
         Ok(Self(came))
     }
 
-    /// Ends this process when its terminal is gone, where reading keys would never come back, or when a signal is not obeyed in time, because
-    /// what is drawn is not taken.
+    /// Ends this process when its terminal is gone, because reading keys would never return. Ends it also when a signal has no effect in
+    /// time, because the terminal does not take what is drawn.
     pub(super) fn guard(&self) {
         let signals = self.clone();
         std::thread::spawn(move || {

@@ -1,10 +1,10 @@
-//! The tasks that are counted and have not ended, as the kernel lists them. What is special about its readings stands here.
+//! The tasks that are counted and have not ended, as the kernel lists them. This file has what is special about its readings.
 //!
 //! - A task that exits is taken off the kernel's list when it is collected, and may then wait for a CPU to leave the last one for good, which
 //!   is when its end is counted. Between the two it is as it was when it was last listed: without it, sums would fall.
 //! - A thread that executes another program takes the number of its process; see [`TaskKey`].
-//! - Some counts have 32 bits and begin anew when those are full.
-//! - A reading in which a counter fell is older than the one before: it is left out, and the next one has all that is missing in it.
+//! - Some counts have 32 bits and wrap around when those are full.
+//! - A reading in which a counter fell is older than the one before. It is left out, and the next one has all that is missing.
 
 use crate::sources::counts::{ClassSums, TaskCounts, TaskKey};
 use std::collections::hash_map::Entry;
@@ -142,7 +142,7 @@ impl CountedTask {
 
 impl Changes {
     /// Notes what a task did since it was last read, of one that exists nothing where a counter fell. Counts of 32 bits go on in `now` where
-    /// they began anew. Returns whether a counter fell, and the time stopped by a quota that is not yet part of a wait.
+    /// they wrapped around. Returns whether a counter fell, and the time stopped by a quota that is not yet part of a wait.
     fn note(&mut self, known: Option<&CountedTask>, now: &mut TaskCounts) -> (bool, u64) {
         let none = TaskCounts::default();
         let before = known.map_or(&none, |known| &known.now);

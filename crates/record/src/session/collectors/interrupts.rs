@@ -12,7 +12,7 @@ use swtch_trace::tables::{InterruptKind, InterruptRow};
 /// calls (`CAL`) already, and the others are counted for this table only.
 const NOT_IN_THE_SUM: [&str; 8] = ["TLB", "MIS", "HYP", "HRE", "HVS", "PIN", "NPI", "PIW"];
 
-/// Puts a row for each line that counted something, and one for each CPU where it did. Times stand in the source's rows.
+/// Puts a row for each line that counted something, and one for each CPU where it did. Times are in the source's rows.
 pub(crate) fn add(system: &Difference, header: &mut Header, tables: &mut Tables) {
     let timed = std::mem::take(&mut tables.interrupts);
     let times: HashMap<(bool, &str, Option<u32>), Option<u64>> =
@@ -48,8 +48,8 @@ fn key(kind: InterruptKind, line: &str, cpu: Option<u32>) -> (bool, &str, Option
     (kind == InterruptKind::Hard, line, cpu)
 }
 
-/// Sets the sum of the lines beside the kernel's own sum. Both are read at nearly one moment, so that they differ by what came in between; a
-/// line that was given up, or a CPU that went, counts in the kernel's sum only.
+/// Compares the sum of the lines with the kernel's own sum. Both are read at nearly the same time, so they differ by the interrupts in
+/// between. A line that was given up, or a CPU that went offline, counts in the kernel's sum only.
 pub(super) fn reconcile(system: &Difference, header: &mut Header) {
     let (Some(kernel), Some(table)) = (system.interrupts_total, &system.interrupts) else { return };
     // What the sum holds is known of these two only; elsewhere the two need not measure the same.

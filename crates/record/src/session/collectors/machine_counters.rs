@@ -36,7 +36,7 @@ impl Collector for MachineCounters {
     }
 }
 
-/// Enters the kernel's counters as they stand, since the machine was started, into the tables of a watch. A CPU that is on has a row, and
+/// Enters the kernel's counters as they are, since the machine was started, into the tables of a watch. A CPU that is on has a row, and
 /// its times.
 pub(crate) fn add_machine_state(system: &Snapshot, header: &mut Header, tables: &mut Tables) {
     header.totals.cpu_ns = system.total;
@@ -80,7 +80,7 @@ fn add_machine_counters(system: &Difference, target: &Target, header: &mut Heade
     header.unavailable.extend(system.unavailable.iter().cloned());
 }
 
-/// Sets our count of switches beside the kernel's.
+/// Compares our count of switches with the kernel's.
 fn reconcile(system: &Difference, header: &mut Header) {
     let totals = &header.totals.context_switches;
     let (Some(kernel), Some(voluntary), Some(involuntary), Some(idle)) =

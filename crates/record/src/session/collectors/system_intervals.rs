@@ -1,4 +1,4 @@
-//! The kernel's own counters over time, beside what the source saw over time.
+//! The kernel's own counters over time, in addition to what the source saw.
 
 use super::collector::Collector;
 use crate::system::{Cgroup, Detail, Snapshot};

@@ -1,7 +1,7 @@
 //! Up to when all events are known. Pure: what the recorder read goes in, a moment comes out.
 //!
-//! An event reaches the recorder later than the moment that it reports, and nothing bounds how much later: a hypervisor may take the CPU away
-//! between the two for seconds. So the recorder does not wait for a time, it looks at what each CPU has announced. In every round it reads, in
+//! An event reaches the recorder later than the time that it reports, and nothing bounds the delay: a hypervisor may take the CPU away for
+//! seconds in between. So the recorder does not wait for a time, it looks at what each CPU has announced. In every round it reads, in
 //! this order: the clock; then of each CPU `entered_ns`, then the heads of its rings, whose complete places it takes.
 //!
 //! - *Switches.* The time of a switch is read after `ENTERING` was stored, and `entered_ns` is 0 again only after the event is complete. So a CPU

@@ -20,7 +20,7 @@ impl CpuCounts {
         std::array::from_fn(|kind| self.0.iter().map(|cpu| cpu.cost_ns[kind]).sum())
     }
 
-    /// Costs by CPU, in the classes of each kind. They are of 32 bits and begin anew when those are full: at the highest rates after some
+    /// Costs by CPU, in the classes of each kind. They are of 32 bits and wrap around when those are full: at the highest rates after some
     /// hours.
     pub(crate) fn cost_classes(&self) -> impl Iterator<Item = &[u32; 3 * CLASSES]> {
         self.0.iter().map(|cpu| &cpu.costs_by_kind)
@@ -37,7 +37,7 @@ impl CpuCounts {
         growth.fell()
     }
 
-    /// What was lost, also where nothing was: a count that is missing is not the same as one that stands still.
+    /// What was lost, also where nothing was: a count that is missing is not the same as one that does not grow.
     pub(crate) fn lost(&self) -> [Lost; 2] {
         [
             (

@@ -1,7 +1,7 @@
 //! Counters of single tasks: what a CPU counts of instructions and cache misses, where it does.
 //!
-//! A counter of a task is inherited by all that the task makes. When one of these ends, its own value stands in a record (`inherit_stat`;
-//! kernel/events/core.c v6.18, `sync_child_event`) and is added to the value of the counter it came from. So what a counter has beyond these
+//! A counter of a task is inherited by all that the task makes. When one of these ends, a record has its own value (`inherit_stat`;
+//! kernel/events/core.c v6.18, `sync_child_event`). The value is added to that of the counter it came from. So what a counter has beyond these
 //! records belongs to the task it was opened for, and to those of its descendants that still run.
 
 use super::event::{

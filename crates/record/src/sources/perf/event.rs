@@ -3,7 +3,7 @@
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 
-/// `PERF_TYPE_SOFTWARE`, of which `PERF_COUNT_SW_DUMMY` counts nothing: it is there for what it tells beside.
+/// `PERF_TYPE_SOFTWARE`, of which `PERF_COUNT_SW_DUMMY` counts nothing: it is used for its other records.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
 pub(super) const SOFTWARE_DUMMY: u64 = 9;
 
@@ -146,7 +146,7 @@ impl PerfEvent {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
     }
 
-    /// Its numbers as they stand, by its `read_format`.
+    /// Its numbers as they are, by its `read_format`.
     pub(super) fn read<const N: usize>(&self) -> io::Result<[u64; N]> {
         let mut bytes = [0_u8; 64];
         let got = rustix::io::read(&self.0, &mut bytes[..8 * N])?;

@@ -1,4 +1,4 @@
-//! The records in a ring, read from their words. Whatever stands there gives a record or nothing, never a panic.
+//! The records in a ring, read from their words. Any bytes give a record or nothing, never a panic.
 
 /// A record: the task that wrote it, the time, the CPU, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]

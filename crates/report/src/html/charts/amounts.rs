@@ -7,7 +7,7 @@ pub(in crate::html) struct Amount {
     /// The colour's class.
     pub(in crate::html) colour: String,
     pub(in crate::html) value: f64,
-    /// The value in words, shown beside the bar.
+    /// The value in words, shown next to the bar.
     pub(in crate::html) figure: String,
     pub(in crate::html) tip: Vec<String>,
 }

@@ -6,7 +6,7 @@ use super::{Scale, Spread, Svg, distinct, extent, round_extent};
 
 /// Distance of the rows in the lane for values at or below zero.
 const LANE_ROW: f64 = 11.0;
-/// Rows the lane has room for at that distance; more stand closer.
+/// Rows the lane has room for at that distance; more are closer.
 const LANE_ROWS: usize = 4;
 /// Least space between two tick labels: without it 24 and 32 read as one number.
 const LABEL_GAP: f64 = 5.0;
@@ -34,7 +34,7 @@ pub(in crate::html) struct Series {
     pub(in crate::html) points: Vec<Point>,
 }
 
-/// Where on the picture a plot lies.
+/// Where on the picture a plot is.
 #[derive(Clone, Copy)]
 pub(in crate::html) struct Frame {
     pub(in crate::html) left: f64,
@@ -152,7 +152,7 @@ impl Plot {
     }
 
     /// Where in the lane the points of a series lie: how far aside of their x, and at which height. Each colour has a
-    /// row, and in a row the series stand side by side, so that none hides another.
+    /// row, and in a row the series are side by side, so that none hides another.
     fn lane_place(&self, all: &[Series], index: usize) -> (f64, f64) {
         let own = all[index].look.colour;
         let row = colours(all).iter().position(|colour| *colour == own).unwrap_or(0);

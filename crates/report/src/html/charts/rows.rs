@@ -1,4 +1,4 @@
-//! Rows of one bar each under a common axis: a name beside the bar on a desk, above it on a phone.
+//! Rows of one bar each under a common axis: a name next to the bar on a desk, above it on a phone.
 
 use super::{Size, Svg, text};
 

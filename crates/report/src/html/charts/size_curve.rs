@@ -13,7 +13,7 @@ pub(in crate::html) struct SizeCurve {
     /// c1 and its colour's class, for each profile.
     pub(in crate::html) direct: Vec<(f64, String)>,
     pub(in crate::html) lanes: Vec<CacheLane>,
-    /// Whether the series' names stand at their ends.
+    /// Whether the series' names are at their ends.
     pub(in crate::html) end_labels: bool,
 }
 
@@ -70,7 +70,7 @@ struct Half<'a> {
     direct: &'a [(f64, String)],
 }
 
-/// Keeps c1 and its label, which stands below its line, inside the plot.
+/// Keeps c1 and its label, which is below its line, inside the plot.
 fn widened(domain: (f64, f64), direct: &[(f64, String)]) -> (f64, f64) {
     let lowest = extent(direct.iter().map(|(value, _)| *value * 0.7)).map_or(domain.0, |(low, _)| low);
     (domain.0.min(lowest), domain.1)

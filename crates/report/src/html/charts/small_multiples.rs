@@ -18,9 +18,9 @@ pub(in crate::html) struct SmallMultiples<'a> {
     plots: Vec<Multiple>,
     /// What the x axis is, and how a value is written beneath it.
     x: (&'a str, fn(f64) -> String),
-    /// How a value is written beside the y axis.
+    /// How a value is written next to the y axis.
     y_tick: fn(f64) -> String,
-    /// Whether round values stand beneath the x axis, not those of the points.
+    /// Whether round values are beneath the x axis, not those of the points.
     round_x: bool,
 }
 

@@ -4,7 +4,7 @@ use super::rows::{self, BAR};
 use super::time_series::time_ticks;
 use super::{Chart, Scale, Size, Svg, text};
 
-/// A stretch in which nothing ran, ns since the beginning.
+/// An interval in which nothing ran, ns since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::html) struct Gap {
     pub(in crate::html) from: f64,
@@ -22,7 +22,7 @@ pub(in crate::html) struct Lane {
     pub(in crate::html) gaps: Vec<Gap>,
 }
 
-/// Pixels that stretches need to be told apart.
+/// Pixels that intervals need to be distinguished.
 const APART: f64 = 3.0;
 /// Pixels that a pointer needs to meet something.
 const MEETS: f64 = 4.0;

@@ -2,7 +2,7 @@
 
 use super::{Chart, Scale, Size, Svg, even_ticks, text};
 
-/// A stretch of time, ns since the start, and the value in it; none where it is not known.
+/// An interval, ns since the start, and the value in it; none where it is not known.
 #[derive(Clone, Copy)]
 pub(in crate::html) struct Step {
     pub(in crate::html) from: f64,
@@ -25,7 +25,7 @@ pub(in crate::html) struct Panel {
     pub(in crate::html) least: f64,
 }
 
-/// A stretch of time and what was the case in it.
+/// An interval and the state in it.
 pub(in crate::html) struct Span {
     pub(in crate::html) from: f64,
     pub(in crate::html) to: f64,

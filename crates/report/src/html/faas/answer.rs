@@ -41,7 +41,7 @@ fn plainest(response: &Response) -> Option<(&Measurement, Estimate)> {
     pipe.chain(&response.measurements).find_map(|measurement| Some((measurement, measurement.net_ns?)))
 }
 
-/// What the mean says beside the median: `, 3.2 µs on average`.
+/// What the mean adds to the median: `, 3.2 µs on average`.
 fn on_average(estimate: &Estimate) -> String {
     estimate.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)))
 }

@@ -29,7 +29,7 @@ pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost<'_>> {
             Some(TierCost { one, method, tier: tier.name.clone(), memory_mb, cpus: tier.cpus, median, mean })
         }));
     }
-    // A study has pipes only; beside one, other methods would stand alone.
+    // A study has pipes only; next to one, other methods would be alone.
     let with_study = !costs.is_empty();
     for (one, response) in responses(subjects) {
         let Some(memory_mb) = response.platform.memory_mb else { continue };

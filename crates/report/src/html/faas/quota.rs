@@ -1,4 +1,4 @@
-//! The quota as it is seen from inside, beside the cgroup's own.
+//! The quota as seen from inside, and the cgroup's own.
 
 use swtch_faas::tiers::QuotaCheck;
 use swtch_faas::{Document, Response};

@@ -1,4 +1,4 @@
-//! Languages side by side, and here beside where functions are deployed.
+//! Languages side by side, and this machine next to the platform.
 
 use swtch_faas::{Document, Estimate};
 

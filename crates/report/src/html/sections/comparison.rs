@@ -28,7 +28,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
     Some(section)
 }
 
-/// Switches and other operations in sight; the many figures of the curves and the ring folded, for the charts show them.
+/// Switches and other operations in sight; the many figures of the curves and the ring are collapsed, because the charts show them.
 fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
     let curve = |change: &&Change| change.what.starts_with("c2,") || change.what.starts_with("ring of");
     let (many, main): (Vec<&Change>, Vec<&Change>) = comparison.changes.iter().partition(curve);

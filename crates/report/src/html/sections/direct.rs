@@ -26,7 +26,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
         .put((!reasons.is_empty()).then(|| Notice::new("What could not be measured here:", reasons)))
 }
 
-/// The rows of all profiles in reading order; the profiles of one condition stand together.
+/// The rows of all profiles in reading order; the profiles of one condition are together.
 fn rows(subjects: Profiles<'_>) -> Vec<RowOf<'_>> {
     let mut rows: Vec<RowOf<'_>> = subjects.each(|profile| &profile.direct).collect();
     // The performance cores first.

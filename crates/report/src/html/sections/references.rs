@@ -1,4 +1,4 @@
-//! A switch beside other operations of the kernel.
+//! A switch next to other operations of the kernel.
 
 use swtch_profile::Profile;
 use swtch_profile::fields::ProfilePart;

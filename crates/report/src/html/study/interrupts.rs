@@ -43,7 +43,7 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
         .unless_empty()
 }
 
-/// How often each line came by the second, over all runs that tell.
+/// How often each line came by the second, over all runs that report it.
 fn rates(study: &Study) -> BTreeMap<String, f64> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut ns = 0;

@@ -7,7 +7,7 @@ use super::{PricedTrace, distributions};
 use crate::html::prelude::*;
 use crate::wording::bill;
 
-/// Causes priced beside the bill.
+/// Causes priced in addition to the bill.
 const CAUSES: usize = 2;
 
 /// As the terminal words it, so that the two never say different things.

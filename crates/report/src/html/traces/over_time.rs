@@ -119,7 +119,7 @@ fn spans(points: &[Points<'_>], shown: &[&Metric]) -> Vec<Span> {
     longest.iter().map(span).collect()
 }
 
-/// The interval that a moment lies in.
+/// The interval of a time.
 fn at(rows: &[IntervalRow], at_ns: u64) -> Option<&IntervalRow> {
     let row = &rows[rows.partition_point(|row| row.at_ns <= at_ns).checked_sub(1)?];
     (at_ns < row.at_ns + row.length_ns).then_some(row)

@@ -1,4 +1,4 @@
-//! How it was recorded: the source and why, losses, our counts beside the kernel's, and what is not known.
+//! How it was recorded: the source and why, losses, our counts and the kernel's, and what is not known.
 
 use swtch_trace::SourceKind;
 use swtch_trace::model::Header;

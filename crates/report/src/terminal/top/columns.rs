@@ -195,7 +195,7 @@ impl TopColumn {
         self.shape().is_text || matches!(self, Self::Pid | Self::CpuNumber)
     }
 
-    /// What stands in a line.
+    /// The contents of a line.
     pub(super) fn text(self, line: &TableLine) -> String {
         match (self.shape().content, line) {
             (Content::Row(of, words) | Content::Both(of, _, words), TableLine::Row(row)) => words(of(row)),

@@ -5,7 +5,7 @@ use super::state::State;
 use super::window::{CostSource, CpuRates, Window};
 use swtch_trace::SourceKind;
 
-/// How a piece of text stands out. Important facts are shown by words or signs too.
+/// How a piece of text is highlighted. Important facts are shown by words or signs too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,

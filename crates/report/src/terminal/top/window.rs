@@ -130,7 +130,7 @@ impl Window {
             (None, Some(_)) => CostSource::Profile,
             (None, None) => CostSource::Unknown,
         };
-        // Nothing is ever negative: sums that fell began anew.
+        // Nothing is ever negative: sums that fell started again.
         let delta = later.delta(earlier, &Growth::default());
         let maker = Maker { length_ns, later, delta, model, cost_source };
         let tasks = maker.tasks();

@@ -341,7 +341,7 @@ impl Converter<'_> {
     }
 }
 
-/// Ends a loop that began at `to`; any negative number is for ever, none leaves it out.
+/// Ends a loop that began at `to`; a negative number is endless, none leaves it out.
 fn go_round(ops: &mut Vec<Op>, to: usize, times: i64, counter: u8) {
     match times {
         0 => ops.truncate(to),

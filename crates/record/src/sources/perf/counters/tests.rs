@@ -1,4 +1,4 @@
-//! The mechanism with events that every kernel counts: page faults and context switches, beside what the kernel says of a child that ended.
+//! The mechanism with events that every kernel counts: page faults and context switches, next to what the kernel says of a child that ended.
 
 // They are collected by wait4(2), which tells what they used.
 #![allow(clippy::zombie_processes)]

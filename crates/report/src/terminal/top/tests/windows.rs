@@ -148,7 +148,7 @@ fn any_snapshot(at: std::ops::Range<u64>) -> impl Strategy<Value = Snapshot> {
 }
 
 proptest! {
-    /// Whatever ends, comes, begins anew or gets another's number.
+    /// Whatever ends, comes, begins again or gets another's number.
     #[test]
     fn nothing_is_ever_negative(before in any_snapshot(0..9), after in any_snapshot(0..9)) {
         let window = Window::between(&before, &after, None);
