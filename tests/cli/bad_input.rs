@@ -1,4 +1,4 @@
-//! Places that cannot be written: one clear line, status 1, nothing half-written. `golden/broken.md` has what is said of broken files.
+//! Places that cannot be written: one clear line, status 1, nothing half-written. `golden/broken.md` has the errors of broken files.
 
 use crate::common::{fixture, home, is_root, names, run, skip, stderr, swtch};
 use std::process::Command;

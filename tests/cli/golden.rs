@@ -61,28 +61,31 @@ fn the_command_prints_what_is_written_down() {
 }
 
 #[test]
-fn what_commands_write_about_fixtures_is_said_as_written_down() {
-    let (home, place) = (home(), home());
-    link_fixtures(place.path());
-    compare("written", place.path(), &home);
+fn what_commands_print_about_their_files_is_written_down() {
+    let home = home();
+    compare("written", &with_fixtures(&home), &home);
 }
 
 /// Broken files: one line, status 2 or 1, and nothing is written.
 #[test]
-fn what_is_said_of_broken_files_is_written_down() {
-    let (home, place) = (home(), home());
-    link_fixtures(place.path());
-    broken::write(place.path());
-    let before = names(place.path());
-    assert!(compare("broken", place.path(), &home) > 45);
-    assert_eq!(names(place.path()), before);
-    assert!(names(home.path()).is_empty());
+fn the_errors_of_broken_files_are_written_down() {
+    let home = home();
+    let place = with_fixtures(&home);
+    broken::write(&place);
+    let before = names(&place);
+    assert!(compare("broken", &place, &home) > 45);
+    assert_eq!(names(&place), before);
+    assert_eq!(names(home.path()), ["files"]);
 }
 
-fn link_fixtures(place: &Path) {
+/// A directory in which every fixture is under its own name.
+fn with_fixtures(home: &Home) -> PathBuf {
+    let place = home.path().join("files");
+    std::fs::create_dir(&place).unwrap();
     for name in ["faas", "imports", "profiles", "studies", "traces"] {
         std::os::unix::fs::symlink(fixture(name), place.join(name)).unwrap();
     }
+    place
 }
 
 /// What `swtch measure`, `swtch record` and `swtch doctor` print of the fixtures; the commands themselves print of this machine.

@@ -162,7 +162,7 @@ impl Gathered {
         let counts = &self.counts;
         let Counts { malformed, misplaced, lines, .. } = counts;
         let left_out = [
-            (*malformed, format!("{malformed} of {lines} lines could not be understood and were left out")),
+            (*malformed, format!("{malformed} of {lines} lines could not be parsed and were left out")),
             (
                 *misplaced,
                 format!("{misplaced} events came thousands of lines after later ones and were left out"),

@@ -143,7 +143,7 @@ fn recordings_and_other_files_are_told_from_texts() {
     assert!(refused(b"\x17\x08Dtracing7\0").contains("trace-cmd report -i text > TEXT"));
     assert!(refused(&[0x1f, 0x8b, 8, 0]).contains("zcat"));
     assert!(refused(b"").contains("no sched_switch event in its 0 lines"));
-    assert!(refused(b"hello\nworld\n").contains("2 lines (2 not understood)"));
+    assert!(refused(b"hello\nworld\n").contains("2 lines (2 could not be parsed)"));
     let wake = "a 1 [000] 7.5: sched:sched_waking: comm=b pid=2 prio=120 target_cpu=000\n";
     assert!(refused(wake.as_bytes()).contains("no sched_switch"));
 }
