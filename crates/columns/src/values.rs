@@ -4,8 +4,8 @@ use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use swtch_units::Word;
 
-/// Longest text in a column, in bytes: the kernel's longest path (PATH_MAX, include/uapi/linux/limits.h). It keeps a damaged length
-/// from being multiplied by the rows that refer to it.
+/// Longest text in a column, in bytes: a stack of many long names. It keeps a damaged length from being multiplied by the rows that
+/// refer to it.
 const MAX_TEXT_BYTES: usize = 1 << 16;
 const TOO_LONG: &str = "a text has more than 65536 bytes";
 

@@ -32,6 +32,7 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64], merges: bool) -> R {
             "word" => json!(["runnable", "sleeping", "uninterruptible", "other"][number as usize % 4]),
             "cgroup" => json!(["unknown", "pod"][number as usize % 2]),
             "kind" => json!(["hard", "soft"][number as usize % 2]),
+            "reason" => json!(["voluntary", "wake"][number as usize % 2]),
             other => panic!("no value for {other}"),
         };
         object.insert(about.name.to_owned(), value);
@@ -97,9 +98,9 @@ fn large_tables_have_several_row_groups() {
 #[test]
 fn too_long_a_text_is_refused_and_the_longest_is_kept() {
     let task = |length| TaskRow { comm: "x".repeat(length), ..TaskRow::default() };
-    let error = encode(&[task(4097)], Vec::new()).unwrap_err();
+    let error = encode(&[task((1 << 16) + 1)], Vec::new()).unwrap_err();
     assert!(error.to_string().contains("column comm: a text has more than 65536 bytes"), "{error}");
-    assert_eq!(read::<TaskRow>(written(&[task(4096)]).path()).unwrap(), [task(4096)]);
+    assert_eq!(read::<TaskRow>(written(&[task(1 << 16)]).path()).unwrap(), [task(1 << 16)]);
 }
 
 #[test]

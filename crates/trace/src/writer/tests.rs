@@ -256,8 +256,8 @@ fn a_table_that_cannot_be_written_keeps_its_older_rows() {
     let mut writer = Writer::create(&folder, &header()).unwrap();
     let older = [TaskRow { comm: "older".to_owned(), ..TaskRow::default() }];
     writer.put(&older).unwrap();
-    let error = writer.put(&[TaskRow { comm: "x".repeat(5000), ..TaskRow::default() }]).unwrap_err();
-    assert!(!error.is_disk_full() && error.to_string().contains("more than 4096 bytes"), "{error}");
+    let error = writer.put(&[TaskRow { comm: "x".repeat(70_000), ..TaskRow::default() }]).unwrap_err();
+    assert!(!error.is_disk_full() && error.to_string().contains("more than 65536 bytes"), "{error}");
     assert_eq!(names(&folder), [HEADER, "tasks.parquet"]);
     writer.finish(&complete()).unwrap();
     assert_eq!(Trace::open(&folder).unwrap().tasks, older);
