@@ -12,7 +12,7 @@ use swtch_trace::spans::LogFormat;
     swtch why machine.swtch --spans traces.json       OpenTelemetry's spans\n  \
     swtch why machine.swtch --spans access.log --log-format '\"$request\" $msec $request_time $pid'\n\n\
     Spans are requests, or any other work with a beginning and an end. These files hold them:\n  \
-    lines of the workload contract: 'with swtch.span(\"checkout\"):' in Python, swtch_span in C and Rust;\n  \
+    lines of the workload contract: 'with swtch.span(\"checkout\"):' in Python;\n  \
     OTLP/JSON, as the file exporter of an OpenTelemetry collector writes it;\n  \
     the access log of nginx or Apache, with --log-format.\n\
     The Trace needs single switches: record with --events.\n\
