@@ -78,6 +78,7 @@ impl Exporter {
     ///
     /// # Errors
     /// What it does not have, which formats do, and what to do.
+    #[allow(clippy::fn_params_excessive_bools, reason = "each is an option of the command")]
     pub fn check(&self, table: bool, weight: bool, profile: bool, to_file: bool) -> Result<(), String> {
         let having = |has: fn(&Self) -> bool| {
             let names: Vec<&str> = EXPORTERS.iter().filter(|one| has(one)).map(|one| one.name).collect();

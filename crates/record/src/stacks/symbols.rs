@@ -102,15 +102,14 @@ impl Symbols {
         let source = Source::Kernel(Kernel { vmlinux: blazesym::MaybeDefault::None, ..Kernel::default() });
         // The call itself.
         let found = self.symbolizer.symbolize_single(&source, Input::AbsAddr(address.saturating_sub(1)));
-        let name = match found {
-            Ok(Symbolized::Sym(symbol)) => format!("{}{KERNEL}", clean(&symbol.name)),
-            _ => {
-                *self
-                    .nameless
-                    .entry("the kernel (kernel.kptr_restrict hides its addresses)".to_owned())
-                    .or_default() += 1;
-                format!("[kernel]{KERNEL}")
-            }
+        let name = if let Ok(Symbolized::Sym(symbol)) = found {
+            format!("{}{KERNEL}", clean(&symbol.name))
+        } else {
+            *self
+                .nameless
+                .entry("the kernel (kernel.kptr_restrict hides its addresses)".to_owned())
+                .or_default() += 1;
+            format!("[kernel]{KERNEL}")
         };
         self.kernel.insert(address, name.clone());
         name

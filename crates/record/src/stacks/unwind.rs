@@ -6,6 +6,7 @@ use gimli::{
     UnwindSection, UnwindTableRow,
 };
 use object::{Object, ObjectSection, ObjectSegment, ReadCache};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 
@@ -41,7 +42,12 @@ impl Binary {
             binary.segments.push((offset, length, segment.address()));
         }
         let build_id = file.build_id().ok().flatten();
-        binary.build_id = build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+        binary.build_id = build_id.map(|id| {
+            id.iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            })
+        });
         if file.architecture() != object::Architecture::X86_64 {
             return Some(binary);
         }
@@ -80,7 +86,7 @@ impl Binary {
         let eh_frame = EhFrame::new(&self.eh_frame, LittleEndian);
         let mut context = UnwindContext::new();
         let hdr = EhFrameHdr::new(&self.eh_frame_hdr, LittleEndian).parse(&self.bases, 8).ok();
-        let row = match hdr.as_ref().and_then(|hdr| hdr.table()) {
+        let row = match hdr.as_ref().and_then(gimli::ParsedEhFrameHdr::table) {
             Some(table) => table.unwind_info_for_address(
                 &eh_frame,
                 &self.bases,

@@ -26,6 +26,6 @@ pub(crate) const EXPORTER: Exporter = Exporter {
         }
         sink.flush()?;
         let figures = [("stacks", lines.into()), ("weight", weight_of.name().into())];
-        Ok(Exported::new(format!("{lines} stacks, weighed by {}", weight_of), figures, left_out(trace)))
+        Ok(Exported::new(format!("{lines} stacks, weighed by {weight_of}"), figures, left_out(trace)))
     },
 };
