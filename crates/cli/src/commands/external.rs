@@ -28,17 +28,16 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let (name, program) = (name.to_string_lossy(), program.to_string_lossy());
     // A directory on PATH that may not be searched gives the error of a program that may not be run.
     if error.kind() == io::ErrorKind::NotFound || !is_there {
-        let text = match FROM_PYTHON.iter().find(|one| one.name == name) {
-            Some(one) => format!(
+        let text = if let Some(one) = FROM_PYTHON.iter().find(|one| one.name == name) {
+            format!(
                 "'swtch {name}' is not installed: it is in the Python package; pip install {}",
                 one.requirement
-            ),
-            None => {
-                let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-                format!(
-                    "unknown command '{name}'{meant}, and no program '{program}' next to swtch or on PATH; see swtch --help"
-                )
-            }
+            )
+        } else {
+            let meant = nearest(&name).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
+            format!(
+                "unknown command '{name}'{meant}, and no program '{program}' next to swtch or on PATH; see swtch --help"
+            )
         };
         return Err(WrongUsage(text).into());
     }
