@@ -42,8 +42,8 @@ struct Watched {
     starting: bool,
     scoped: bool,
     seen: HashMap<StackKey, Seen>,
-    /// Return addresses whose rule the kernel has, by process.
-    rules: HashMap<u32, HashSet<u64>>,
+    /// Rules that are known, by process and address of the instruction; the kernel has them.
+    rules: HashMap<u32, HashMap<u64, Rule>>,
     /// Rules for which the kernel had no place.
     no_place: u64,
     /// What ended processes came to.
@@ -127,6 +127,9 @@ impl Watched {
 
     /// Finds the rule for the caller of an instruction, and hands it to the kernel's side.
     fn rule(&mut self, pid: u32, address: u64, at_ns: u64) -> Rule {
+        if let Some(rule) = self.rules.get(&pid).and_then(|rules| rules.get(&address)) {
+            return *rule;
+        }
         let rule = match self.processes.find(pid, address, at_ns) {
             Found::Nothing => Rule::End,
             Found::Written => self.symbols.rule_of_written(&mut self.processes, pid, address),
@@ -140,14 +143,15 @@ impl Watched {
                 binary.rule(offset)
             }
         };
-        if self.rules.entry(pid).or_default().insert(address) && !self.programs.set_rule(pid, address, rule) {
+        self.rules.entry(pid).or_default().insert(address, rule);
+        if !self.programs.set_rule(pid, address, rule) {
             self.no_place += 1;
         }
         rule
     }
 
     fn forget_rules(&mut self, pid: u32) {
-        for address in self.rules.remove(&pid).unwrap_or_default() {
+        for address in self.rules.remove(&pid).unwrap_or_default().into_keys() {
             self.programs.forget_rule(pid, address);
         }
     }
