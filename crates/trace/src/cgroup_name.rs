@@ -3,8 +3,6 @@
 //! A path of an unknown shape has no name but itself. A name consists of parts of the path, and of what the kubelet's log directories
 //! say of the IDs in it. `fixtures/cgroups/names.tsv` has the known shapes and where each is specified.
 
-use crate::tables::CgroupRow;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -194,16 +192,6 @@ impl PodNames {
 fn entries(directory: &Path) -> Vec<String> {
     let found = fs::read_dir(directory).into_iter().flatten().flatten();
     found.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
-impl CgroupRow {
-    /// Its name: the recorder's, or of a Trace without names the one that its path gives.
-    pub fn shown_name(&self) -> Cow<'_, str> {
-        match &self.name {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(PodNames::default().name(&self.path).name),
-        }
-    }
 }
 
 /// Where a path has led to, and so what the next part may be.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tables::CgroupRow;
 use proptest::prelude::*;
 
 const ID: &str = "1f3a6c5b0e9d4f2a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a0b9c8d7e6f5a";

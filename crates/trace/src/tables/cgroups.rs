@@ -1,8 +1,9 @@
 //! Cgroups.
 
 use super::FORMATS;
-use crate::cgroup_name::CgroupKind;
+use crate::cgroup_name::{CgroupKind, PodNames};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use swtch_columns::{Column, Columns, table};
 
 table! {
@@ -46,4 +47,14 @@ fn earlier() -> Vec<Vec<Box<dyn Column<CgroupRow>>>> {
     let named = columns.iter().position(|column| column.about().name == "kind");
     columns.truncate(named.unwrap_or(columns.len()));
     vec![columns]
+}
+
+impl CgroupRow {
+    /// Its name: the recorder's, or of a Trace without names the one that its path gives.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        match &self.name {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(PodNames::default().name(&self.path).name),
+        }
+    }
 }
