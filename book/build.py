@@ -1,7 +1,8 @@
-"""Builds the book: `python book/build.py SWTCH OUT`, where SWTCH is the built command and OUT the directory of the pages.
+"""Builds the book: `python book/build.py SWTCH OUT [links]`, where SWTCH is the built command and OUT the directory of the pages.
 
 The pages of `docs/` are copied, the reference is generated, the pictures are drawn, and Sphinx lays it all out. A broken link, a page that
-the index does not name and every other warning of Sphinx fail the build. `cargo xtask book` runs this.
+the index does not name and every other warning of Sphinx fail the build. `cargo xtask book` runs this. With `links`, the pages that swtch
+draws are linked instead of photographed, which takes no browser: `cargo xtask dist` runs that.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ OUTSIDE = {
 def main() -> int:
     """Builds; returns the exit status."""
     swtch, out = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    has_links = sys.argv[3:] == ["links"]
     source = out.with_name(f"{out.name}-source")
     for directory in (source, out):
         shutil.rmtree(directory, ignore_errors=True)
     source.mkdir(parents=True)
     try:
         pictures.charts(ROOT, swtch)
-        stage(source, swtch)
+        stage(source, swtch, out if has_links else None)
     except (reference.GenerateError, links.LinkError, pictures.PictureError) as error:
         print(f"book: {error}", file=sys.stderr)
         return 1
@@ -60,8 +62,8 @@ def main() -> int:
     return built.returncode
 
 
-def stage(source: Path, swtch: Path) -> None:
-    """Writes every page of the book into `source`."""
+def stage(source: Path, swtch: Path, linked: Path | None) -> None:
+    """Writes every page of the book into `source`, and the pages that it links instead of photographs into `linked`."""
     pages = {
         path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "docs").as_posix()
         for path in (ROOT / "docs").rglob("*.md")
@@ -84,7 +86,8 @@ def stage(source: Path, swtch: Path) -> None:
             text += "\n" + contents(text)
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(pictures.drawn(text, target, ROOT, swtch), encoding="utf-8")
+        beside = linked and (linked / name).parent
+        target.write_text(pictures.drawn(text, target, ROOT, swtch, beside), encoding="utf-8")
 
 
 def contents(index: str) -> str:

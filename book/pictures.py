@@ -3,6 +3,8 @@
 A comment in a page asks for a photograph, so that the plain file has no hole:
 
     <!-- photograph: report fixtures/profiles/vm.json; 1000x760; The page of a measurement -->
+
+In a book for a package the page itself stands there, so that building it takes no browser.
 """
 
 from __future__ import annotations
@@ -30,16 +32,24 @@ class PictureError(Exception):
     """A picture that cannot be drawn."""
 
 
-def drawn(text: str, target: Path, root: Path, swtch: Path) -> str:
-    """The text with its pictures in it; photographs lie beside the page `target`."""
+def drawn(text: str, target: Path, root: Path, swtch: Path, pages: Path | None = None) -> str:
+    """The text with its pictures in it; photographs lie beside the page `target`.
+
+    Where `pages` is given, the pages that would be photographed are written there, and the text links them."""
 
     def photograph(found: re.Match[str]) -> str:
-        name = re.sub(r"[^a-z0-9]+", "-", found["words"].lower()).strip("-") + ".png"
+        name = re.sub(r"[^a-z0-9]+", "-", found["words"].lower()).strip("-")
         words = [
             word if not word.startswith("fixtures/") else str(root / word) for word in found["words"].split()
         ]
-        _photograph([str(swtch), *words], int(found["width"]), int(found["height"]), target.with_name(name))
-        return f"![{found['text']}]({name})"
+        command = [str(swtch), *words]
+        if pages is not None:
+            pages.mkdir(parents=True, exist_ok=True)
+            _page(command, pages / f"{name}.html")
+            return f'<p><a href="{name}.html">{html.escape(found["text"])}</a></p>'
+        picture = target.with_name(f"{name}.png")
+        _photograph(command, int(found["width"]), int(found["height"]), picture)
+        return f"![{found['text']}]({picture.name})"
 
     def diagram(found: re.Match[str]) -> str:
         path = root / found["path"].removeprefix("https://github.com/swtch-tools/swtch/blob/main/")
@@ -85,13 +95,17 @@ def _chart(page: str, label: str) -> str:
     raise PictureError(f"no chart of the page is called '{label}...'")
 
 
+def _page(command: list[str], to: Path) -> None:
+    subprocess.run([*command, "-o", str(to)], check=True, capture_output=True, cwd=to.parent)
+
+
 def _photograph(command: list[str], width: int, height: int, to: Path) -> None:
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
         raise PictureError("pictures cannot be drawn: there is no Chromium; run tools/setup book")
     with tempfile.TemporaryDirectory() as directory:
         page = Path(directory) / "page.html"
-        subprocess.run([*command, "-o", str(page)], check=True, capture_output=True, cwd=directory)
+        _page(command, page)
         options = [
             "--headless",
             "--no-sandbox",

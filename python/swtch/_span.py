@@ -29,8 +29,8 @@ builtin_id = id
 def span(name: str, id: SpanId = None) -> AbstractContextManager[None]:
     """Marks the work inside `with` as a span: a request, a query, an inference.
 
-    name: what is done; spans of one name are compared with each other. id: which one it is, such as a request's number. It belongs to the
-    thread that begins it. Spans may lie in each other.
+    `name` is what is done: spans of one name are compared with each other. `id` is which one it is, such as a request's number.
+    A span belongs to the thread that begins it. Spans may lie in each other.
 
     >>> with span("checkout", id=4711):
     ...     pass

@@ -183,7 +183,7 @@ def test_ctrl_c_ends_it_and_the_command_and_keeps_what_was_recorded(
         ({"mode": "some"}, swtch.UsageError, "unknown mode 'some'; write events or counts"),
         ({"cost": "free"}, swtch.UsageError, "unknown cost 'free'; write in-place or profile"),
         ({"buffer": "1Q"}, swtch.UsageError, "'1Q' has an unknown suffix"),
-        ({"out": "/no/such/a.swtch"}, FileNotFoundError, "cannot write /no/such/a.swtch"),
+        ({"out": "/no/such/a.swtch"}, FileNotFoundError, "cannot create the Trace /no/such/a.swtch: "),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_in_one_line(

@@ -21,10 +21,16 @@ pub(crate) fn book() -> Result<bool> {
 
 /// The book of the command that was built here.
 pub(crate) fn build_here() -> Result<Outcome> {
-    build(Path::new(SWTCH), OUT)
+    stream(&mut build(Path::new(SWTCH), OUT))
 }
 
-/// The book of a command, which must run here.
-pub(crate) fn build(swtch: &Path, out: &str) -> Result<Outcome> {
-    stream(Command::new(PYTHON).arg("book/build.py").arg(swtch).arg(out))
+/// The book of a command, which must run here, for a package: pages stand in place of their photographs, which would take a browser.
+pub(crate) fn build_for_packages(swtch: &Path, out: &str) -> Result<Outcome> {
+    stream(build(swtch, out).arg("links"))
+}
+
+fn build(swtch: &Path, out: &str) -> Command {
+    let mut command = Command::new(PYTHON);
+    command.arg("book/build.py").arg(swtch).arg(out);
+    command
 }

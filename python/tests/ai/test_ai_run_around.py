@@ -208,17 +208,17 @@ def test_the_text_has_runs_failures_memory_and_advice():
     study["advice"] = [{"workload": {"name": "X"}, "text": "do it", "evidence": {"disturbed": 0}}]
     study["undecided"] = ["the rest"]
     lines = summary.text(study, "ai-study").splitlines()
-    # What can explain the figures comes before them.
-    assert lines[0].startswith(
+    # The answer comes first, and what can explain the figures before them.
+    assert lines[:2] == ["What to change:", "  X: do it"]
+    assert lines[2].startswith(
         "1 of 2 runs were disturbed (others used 70 % of the CPUs, the hypervisor took 10 %)"
     )
-    assert lines[1] == "Not decided: the rest"
+    assert lines[3] == "Not decided: the rest"
     # Two threads stand above sixteen.
-    assert [line.split()[1] for line in lines[3:5]] == ["t2.spin.r0", "t16.spin.r0"]
-    assert lines[4].split()[2:6] == ["1.2", "2", "3", "4"]
+    assert [line.split()[1] for line in lines[5:7]] == ["t2.spin.r0", "t16.spin.r0"]
+    assert lines[6].split()[2:6] == ["1.2", "2", "3", "4"]
     assert "x.t4.spin.r0: refused: needs up to 9 MB and 1 MB are available" in lines
     assert "Most memory: X, 7 MB (at most 9 MB predicted)" in lines
-    assert "  X: do it" in lines
     assert "not available: scheduler flsched: no kernel for it" in lines
     assert lines[-1] == "Study: ai-study"
 

@@ -68,7 +68,7 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
 /// The book, by a command that runs here.
 fn book() -> Result<()> {
     let start = Instant::now();
-    let outcome = book::build(&Programs::runnable()?, BOOK)?;
+    let outcome = book::build_for_packages(&Programs::runnable()?, BOOK)?;
     if !outcome.succeeded {
         bail!("the book: {}", outcome.status);
     }
