@@ -10,7 +10,7 @@ const LEVELS: [(u8, &[&str]); 6] = [
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas", "swtch-sched-ext"]),
     (2, &["swtch-columns", "swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm", "swtch-http"]),
-    (1, &["swtch-units"]),
+    (1, &["swtch-units", "swtch-span"]),
 ];
 
 /// Programs that stand apart: they may use only a little, and nothing may import them.

@@ -14,6 +14,9 @@ const SCRIPTS: &str = "python/swtch.data/scripts";
 
 /// Likewise what goes below the environment's own directory: where `swtch faas` looks for its handlers.
 const FUNCTIONS: &str = "python/swtch.data/data/share/swtch/functions";
+/// Headers of C that are delivered, and where a wheel takes them from: they go to `include` below the environment's own directory.
+pub(crate) const HEADERS: &str = "crates/span/include";
+const INCLUDE: &str = "python/swtch.data/data/include";
 /// Likewise documents; `swtch book` opens the directory `book` in it.
 pub(crate) const DOCUMENTS: &str = "python/swtch.data/data/share/doc/swtch";
 /// Parts of the handlers' directories that are not deployed.
@@ -56,9 +59,9 @@ pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
     stream(Command::new(PYTHON).args(["-m", "maturin", "build", "--release", "--out", WHEELS]))
 }
 
-/// Puts programs, the handlers of `swtch faas` and the book, if there is one, where a wheel takes them from.
+/// Puts programs, headers, the handlers of `swtch faas` and the book, if there is one, where a wheel takes them from.
 pub(crate) fn carry(programs: impl Iterator<Item = PathBuf>, book: Option<&Path>) -> Result<()> {
-    for old in [SCRIPTS, FUNCTIONS, DOCUMENTS].into_iter().filter(|old| Path::new(old).is_dir()) {
+    for old in [SCRIPTS, FUNCTIONS, INCLUDE, DOCUMENTS].into_iter().filter(|old| Path::new(old).is_dir()) {
         std::fs::remove_dir_all(old).with_context(|| format!("cannot empty {old}"))?;
     }
     std::fs::create_dir_all(SCRIPTS).with_context(|| format!("cannot make {SCRIPTS}"))?;
@@ -67,6 +70,7 @@ pub(crate) fn carry(programs: impl Iterator<Item = PathBuf>, book: Option<&Path>
         std::fs::copy(&program, &copy).with_context(|| format!("cannot copy to {}", copy.display()))?;
     }
     copy_tree(Path::new("functions"), Path::new(FUNCTIONS))?;
+    copy_tree(Path::new(HEADERS), Path::new(INCLUDE))?;
     book.map_or(Ok(()), |book| copy_tree(book, &Path::new(DOCUMENTS).join("book")))
 }
 

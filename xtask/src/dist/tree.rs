@@ -3,7 +3,7 @@
 use super::BOOK;
 use super::programs::{NAMES, Programs};
 use crate::process::stream;
-use crate::wheel::copy_tree;
+use crate::wheel::{HEADERS, copy_tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/swtch.fish"),
 ];
 
-/// Lays out `bin/` and `share/` below `prefix`, which is emptied first.
+/// Lays out `bin/`, `include/` and `share/` below `prefix`, which is emptied first.
 pub(super) fn lay_out(programs: &Programs, prefix: &Path) -> Result<()> {
     if prefix.is_dir() {
         fs::remove_dir_all(prefix).with_context(|| format!("cannot empty {}", prefix.display()))?;
@@ -25,6 +25,7 @@ pub(super) fn lay_out(programs: &Programs, prefix: &Path) -> Result<()> {
     for name in NAMES {
         put(&fs::read(programs.folder.join(name))?, &prefix.join("bin").join(name), 0o755)?;
     }
+    copy_tree(Path::new(HEADERS), &prefix.join("include"))?;
     let swtch = Programs::runnable()?;
     for (shell, place) in COMPLETIONS {
         let output = Command::new(&swtch).args(["completions", shell]).output()?;
