@@ -2,11 +2,12 @@
 
 use crate::common::{fixture, home, json, names, run, stderr, stdout, swtch};
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use swtch_trace::Trace;
-use swtch_trace::tables::SwitchRow;
+use swtch_trace::tables::{StackRow, SwitchRow};
 
 fn with(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
@@ -106,6 +107,60 @@ fn a_perfetto_trace_is_written_and_says_what_it_lacks() {
         fs::read(home.path().join("run.pftrace")).unwrap(),
         fs::read(home.path().join("again")).unwrap()
     );
+}
+
+/// The viewer's own reader, as of August 2026, takes this file and upgrades it from version 60 to 70.
+#[test]
+fn stacks_go_to_the_profiler_of_firefox() {
+    let (home, source) = (home(), fixture("traces/stacks.swtch"));
+    let source = source.to_str().unwrap();
+    let rows: Vec<StackRow> = Trace::open(Path::new(source)).unwrap().stacks.clone();
+    for (weight, unit) in [("off-cpu", "tracing-ms"), ("switches", "samples")] {
+        let arguments = ["export", source, "--to", "firefox", "--weight", weight, "-o", "run.json", "--json"];
+        let found = json(&mut with(home.path(), &arguments));
+        assert_eq!(found["stacks"], rows.len());
+        let profile: Value =
+            serde_json::from_str(&fs::read_to_string(home.path().join("run.json")).unwrap()).unwrap();
+        let shared = &profile["shared"];
+        for table in ["stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources"] {
+            let columns = shared[table].as_object().unwrap();
+            let rows = columns.values().filter_map(Value::as_array).map(Vec::len);
+            assert!(rows.into_iter().all(|rows| columns["length"] == rows), "{table}");
+        }
+        let name = |stack: &Value| {
+            let frame = &shared["stackTable"]["frame"][stack.as_u64().unwrap() as usize];
+            let function = &shared["frameTable"]["func"][frame.as_u64().unwrap() as usize];
+            let name = &shared["funcTable"]["name"][function.as_u64().unwrap() as usize];
+            shared["stringArray"][name.as_u64().unwrap() as usize].as_str().unwrap().to_owned()
+        };
+        let (mut seen, mut sum) = (Vec::new(), 0.0);
+        for thread in profile["threads"].as_array().unwrap() {
+            let samples = &thread["samples"];
+            assert_eq!(samples["weightType"], unit);
+            for (index, stack) in samples["stack"].as_array().unwrap().iter().enumerate() {
+                let mut names = Vec::new();
+                let mut at = stack;
+                while !at.is_null() {
+                    names.push(name(at));
+                    at = &shared["stackTable"]["prefix"][at.as_u64().unwrap() as usize];
+                }
+                names.reverse();
+                seen.push((thread["name"].as_str().unwrap().to_owned(), names.join(";")));
+                sum += samples["weight"][index].as_f64().unwrap();
+            }
+        }
+        let weighed = rows.iter().filter(|row| row.reason.name() != "wake");
+        let weighed = weighed.map(|row| (row, if unit == "samples" { row.switches } else { row.off_cpu_ns }));
+        let weighed: Vec<_> = weighed.filter(|(_, weight)| *weight > 0).collect();
+        let mut expected: Vec<_> =
+            weighed.iter().map(|(row, _)| (row.task.clone(), row.frames.clone())).collect();
+        expected.sort();
+        seen.sort();
+        assert_eq!(seen, expected);
+        let all = weighed.iter().map(|(_, weight)| *weight).sum::<u64>() as f64;
+        let all = if unit == "samples" { all } else { all / 1e6 };
+        assert!((sum - all).abs() < 1e-6 * all, "{sum} of {all}");
+    }
 }
 
 #[test]

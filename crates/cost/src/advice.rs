@@ -1,5 +1,6 @@
 //! What stands out in a Trace, and what to try.
 
+mod functions;
 mod interrupts;
 
 use crate::bill::{Bill, Inputs};
@@ -7,7 +8,7 @@ use crate::front::Front;
 use crate::model::{HandOver, Range};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use swtch_trace::tables::{TaskRow, WakeRow};
 
 /// Something that stands out.
@@ -121,6 +122,13 @@ impl Case<'_> {
         named.map_or_else(|| format!("tid {tid}"), |task| format!("{} ({tid})", task.comm))
     }
 
+    /// The functions in which tasks of these numbers give up their CPU, as the end of a piece of evidence.
+    fn functions_of(&self, tids: &[u32]) -> String {
+        let tasks = self.tasks.iter().filter(|task| tids.contains(&task.tid));
+        let names: BTreeSet<&str> = tasks.map(|task| task.comm.as_str()).collect();
+        functions::of_sleepers(&self.inputs.trace.stacks, &names)
+    }
+
     /// Tasks that wait mostly behind programs that were not recorded.
     fn others_in_front(&self) -> Option<Advice> {
         let front = self.front.as_ref().filter(|front| front.mostly_others())?;
@@ -212,7 +220,10 @@ impl Case<'_> {
         let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
             what: "two tasks wake each other across CPUs".to_owned(),
-            evidence: format!("{one} and {other} woke each other {wakes} times, {across} of them on two CPUs"),
+            evidence: format!(
+                "{one} and {other} woke each other {wakes} times, {across} of them on two CPUs{}",
+                self.functions_of(&[tids.0, tids.1])
+            ),
             try_this: "one CPU for both, if only one of them works at a time (taskset -c CPU), or fewer, larger messages between them"
                 .to_owned(),
             cost: self.hand_overs(wakes, wakes - across, across),
@@ -227,8 +238,9 @@ impl Case<'_> {
         Some(Advice {
             what: "two tasks take turns on one CPU".to_owned(),
             evidence: format!(
-                "{one} and {other} woke each other {wakes} times, {} of them on one CPU; there and back again takes two switches",
-                wakes - across
+                "{one} and {other} woke each other {wakes} times, {} of them on one CPU; there and back again takes two switches{}",
+                wakes - across,
+                self.functions_of(&[tids.0, tids.1])
             ),
             try_this: "several items each time they hand over, or the work of both in one thread".to_owned(),
             cost: self.hand_overs(wakes, wakes - across, across),
@@ -261,10 +273,11 @@ impl Case<'_> {
         Some(Advice {
             what: "a lock or a queue is handed round".to_owned(),
             evidence: format!(
-                "{} threads of {} woke one another {count} times, {:.0} % of the switches",
+                "{} threads of {} woke one another {count} times, {:.0} % of the switches{}",
                 threads.len(),
                 self.name(pid),
-                100.0 * count as f64 / self.switches
+                100.0 * count as f64 / self.switches,
+                self.functions_of(&threads.iter().copied().collect::<Vec<_>>())
             ),
             try_this:
                 "shorter critical sections, a lock for each part of the data, or work handed over in batches"

@@ -27,7 +27,7 @@ pub use wording::caveats::comparison_json;
 use export::Exporter;
 
 /// The formats that a Trace is exported to. A new one is a module of this crate and a row here.
-pub static EXPORTERS: [Exporter; 7] = [
+pub static EXPORTERS: [Exporter; 8] = [
     perfetto::EXPORTER,
     tables::PARQUET,
     tables::CSV,
@@ -35,4 +35,5 @@ pub static EXPORTERS: [Exporter; 7] = [
     stacks::FOLDED,
     stacks::PPROF,
     stacks::SPEEDSCOPE,
+    stacks::FIREFOX,
 ];

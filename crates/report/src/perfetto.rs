@@ -10,12 +10,14 @@
 //!   else as stopped. A Trace has no priorities, so the viewer shows 0.
 //! - A wake-up is an ftrace event `sched_waking` at the time from which the task waited, since a switch has no other time of it. A wake-up
 //!   without a waker is marked as done in an interrupt. It is written near the switch that ended the wait, and the viewer sorts.
+//! - A stack is a pile of slices on a track of its task's name (`stacks`).
 //! - Times are CLOCK_MONOTONIC. They are written as CLOCK_BOOTTIME, which ftrace events have: the two differ only by time asleep.
 
 mod counters;
 mod events;
 mod names;
 pub(crate) mod proto;
+mod stacks;
 mod tasks;
 
 use crate::export::{ExportError, Exported, Exporter};
@@ -26,6 +28,7 @@ use proto::Message;
 use std::io::{self, Write};
 use swtch_trace::Trace;
 use swtch_trace::model::{Header, Scope};
+use swtch_trace::tables::StackReason;
 
 /// Numbers of fields in `TracePacket`.
 mod packet {
@@ -53,6 +56,8 @@ pub struct Written {
     pub threads: u64,
     /// Counter tracks.
     pub counters: u64,
+    /// Slices of stacks.
+    pub slices: u64,
     /// Data of the Trace for which this format has no place, and data that the format has a place for and the Trace lacks. In words.
     pub left_out: Vec<String>,
 }
@@ -67,14 +72,19 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_prices: false,
     write: |trace, _, sink| {
         let written = write(trace, sink)?;
-        let Written { switches, wakeups, threads, counters, left_out, .. } = written;
+        let Written { switches, wakeups, threads, counters, slices, left_out, .. } = written;
+        let of_stacks = if slices > 0 { format!(", {slices} slices of stacks") } else { String::new() };
         let text = format!(
-            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters; open it at https://ui.perfetto.dev"
+            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters{of_stacks}; \
+             open it at https://ui.perfetto.dev"
         );
-        let counts = [switches, wakeups, threads, counters].map(Into::into);
-        let [switches, wakeups, threads, counters] = counts;
-        let figures =
-            [("switches", switches), ("wakeups", wakeups), ("threads", threads), ("counters", counters)];
+        let figures = [
+            ("switches", switches.into()),
+            ("wakeups", wakeups.into()),
+            ("threads", threads.into()),
+            ("counters", counters.into()),
+            ("slices", slices.into()),
+        ];
         Ok(Exported::new(text, figures, left_out))
     },
 };
@@ -91,6 +101,7 @@ pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
     system(&trace.header, &mut packets)?;
     let threads = tasks::write(&trace.tasks, start_ns, &mut packets)?;
     let counters = counters::write(&trace.intervals, start_ns, &mut packets)?;
+    let slices = stacks::write(&trace.stacks, &trace.tasks, counters, start_ns, &mut packets)?;
     let mut events = Events::new(start_ns, &names);
     events.reused_numbers(&trace.tasks);
     for row in trace.switches() {
@@ -107,6 +118,7 @@ pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
         wakeups: events.wakeups,
         threads,
         counters,
+        slices,
         left_out: left_out(trace),
     })
 }
@@ -191,7 +203,10 @@ fn left_out(trace: &Trace) -> Vec<String> {
             .push("tasks that were not recorded, but where they follow or precede one that was".to_owned());
     }
     left_out.extend(lost(trace));
-    let shown = |name: &&str| ["tasks", "wakes", "intervals"].contains(name);
+    if trace.stacks.iter().any(|row| row.reason == StackReason::Wake) {
+        left_out.push("stacks of wake-ups".to_owned());
+    }
+    let shown = |name: &&str| ["tasks", "wakes", "intervals", "stacks"].contains(name);
     let tables = trace.tables.row_counts().into_iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| name);
     let tables: Vec<&str> = tables.filter(|name| !shown(name)).collect();
     if !tables.is_empty() {

@@ -1,9 +1,11 @@
 //! Stacks of a Trace in the formats of other programs.
 
+mod firefox;
 mod folded;
 mod pprof;
 mod speedscope;
 
+pub(crate) use firefox::EXPORTER as FIREFOX;
 pub(crate) use folded::EXPORTER as FOLDED;
 pub(crate) use pprof::EXPORTER as PPROF;
 pub(crate) use speedscope::EXPORTER as SPEEDSCOPE;

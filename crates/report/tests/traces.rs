@@ -285,3 +285,11 @@ fn what_stands_out_is_named_with_what_to_try() {
     assert!(text.contains("What stands out") && text.contains("in 60 of 100 periods"), "{text}");
     assert!(text.contains("Try: a larger quota"));
 }
+
+#[test]
+fn advice_names_the_functions_that_give_up_their_cpu() {
+    let text = visible(&page(trace("stacks")));
+    let functions =
+        "producer gives up its CPU 405 times in queue_push; consumer gives up its CPU 387 times in queue_pop";
+    assert!(text.contains("two tasks take turns on one CPU") && text.contains(functions), "{text}");
+}

@@ -1,5 +1,4 @@
 //! Traces in other programs' formats, read back.
-#![allow(missing_docs)]
 
 mod decode;
 
@@ -7,10 +6,11 @@ use decode::{Field, double, fields, messages, number, text};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::path::Path;
+use swtch_report::export::ExportOptions;
 use swtch_report::perfetto::{self, Written};
 use swtch_report::tables::{self, Form};
 use swtch_trace::model::{Ended, Header, Provenance, Scope};
-use swtch_trace::tables::{IntervalRow, PrevState, SwitchRow, TaskRow};
+use swtch_trace::tables::{IntervalRow, PrevState, StackRow, SwitchRow, TableSink, TaskRow};
 use swtch_trace::{Trace, Writer};
 
 const START_NS: u64 = 5_000_000_000_000;
@@ -297,4 +297,66 @@ fn what_is_not_there_is_said() {
     assert!(error.to_string().contains("the tables are switches, tasks"), "{error}");
     let (written, _) = exported(&trace);
     assert!(written.left_out[0].contains("single switches"), "{:?}", written.left_out);
+}
+
+/// The recording with stacks, `fixtures/traces/stacks.swtch`.
+fn with_stacks() -> Trace {
+    Trace::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/stacks.swtch")).unwrap()
+}
+
+#[test]
+fn stacks_are_nested_slices_of_their_task() {
+    let trace = with_stacks();
+    let (written, bytes) = exported(&trace);
+    let packets = messages(&fields(&bytes), 1);
+    let tracks: Vec<(u64, String)> = packets
+        .iter()
+        .flat_map(|packet| messages(packet, 60))
+        .map(|track| (number(&track, 1), text(&track, 2)))
+        .collect();
+    let (producer, _) = tracks.iter().find(|(_, name)| name.starts_with("producer: time off")).unwrap();
+    let mut numbers: Vec<u64> = tracks.iter().map(|(uuid, _)| *uuid).collect();
+    numbers.dedup();
+    assert_eq!(numbers.len(), tracks.len(), "a number for each track");
+    let (mut open, mut slices, mut outermost_ns, mut pushing_ns) = (Vec::<(String, u64)>::new(), 0, 0, 0);
+    let mut last_ns = 0;
+    for packet in &packets {
+        for event in messages(packet, 11).iter().filter(|event| number(event, 11) == *producer) {
+            let at_ns = number(packet, 8);
+            assert!(at_ns >= last_ns, "in the order of their times");
+            last_ns = at_ns;
+            if number(event, 9) == 1 {
+                slices += 1;
+                let sums: Vec<String> = messages(event, 4).iter().map(|sum| text(sum, 10)).collect();
+                assert_eq!(sums, ["off_cpu_ns", "wait_ns", "switches"]);
+                open.push((text(event, 23), at_ns));
+            } else {
+                let (name, begin_ns) = open.pop().unwrap();
+                outermost_ns += if open.is_empty() { at_ns - begin_ns } else { 0 };
+                pushing_ns += if name == "queue_push" { at_ns - begin_ns } else { 0 };
+            }
+        }
+    }
+    assert!(open.is_empty() && slices > 10 && written.slices > slices, "{slices} of {}", written.slices);
+    let rows = trace.stacks.iter().filter(|row| row.task == "producer" && row.reason.name() != "wake");
+    let sum = |rows: &mut dyn Iterator<Item = &StackRow>| rows.map(|row| row.off_cpu_ns).sum::<u64>();
+    assert_eq!(outermost_ns, sum(&mut rows.clone()));
+    assert_eq!(pushing_ns, sum(&mut rows.filter(|row| row.frames.contains(";queue_push;"))));
+    assert!(pushing_ns > 1_000_000, "{pushing_ns}");
+    assert!(written.left_out.iter().any(|what| what == "stacks of wake-ups"), "{:?}", written.left_out);
+}
+
+#[test]
+fn a_file_of_gzip_is_read_by_gzip() {
+    let trace = with_stacks();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("run.pb.gz");
+    let pprof = swtch_report::export::Exporter::named("pprof").unwrap();
+    (pprof.write)(&trace, &ExportOptions::default(), &mut std::fs::File::create(&file).unwrap()).unwrap();
+    // It checks the length and the check sum.
+    let unpacked = std::process::Command::new("gzip").arg("-dc").arg(&file).output().unwrap();
+    assert!(unpacked.status.success(), "{}", String::from_utf8_lossy(&unpacked.stderr));
+    let texts = fields(&unpacked.stdout).into_iter().filter(|field| field.number == 6);
+    let texts: Vec<String> = texts.map(|field| String::from_utf8(field.bytes).unwrap()).collect();
+    assert!(texts[0].is_empty() && texts.iter().any(|text| text == "queue_push"), "{texts:?}");
 }
