@@ -173,6 +173,7 @@ where
         if wide && self.about.physical == PhysicalType::INT32 {
             let numbers = rows.iter().filter_map(|row| match self.cell(row) {
                 Some(Cell::Number(number)) => Some(number as i64),
+                Some(Cell::Real(number)) => Some(number as i64),
                 _ => None,
             });
             let numbers: Vec<i64> = numbers.collect();

@@ -50,7 +50,7 @@ pub trait Value: Sized {
     fn load(stored: Option<Stored<Self>>) -> Result<Self, String>;
 }
 
-/// A value that is always there: `u64`, `u32`, `f64`, `bool`, `String`, and any [`Word`].
+/// A value that is always there: `u64`, `u32`, `i32`, `f64`, `bool`, `String`, and any [`Word`].
 pub trait Scalar: Sized {
     /// How Parquet stores it.
     type Physical: DataType;
@@ -134,6 +134,7 @@ macro_rules! scalars {
 scalars! {
     u64 as i64, Int64Type, "u64", Number;
     u32 as i32, Int32Type, "u32", Number;
+    i32 as i32, Int32Type, "i32", Real;
     f64 as f64, DoubleType, "f64", Real;
     bool as bool, BoolType, "bool", Flag;
 }

@@ -2,6 +2,7 @@
 
 mod functions;
 mod interrupts;
+mod waits;
 
 use crate::bill::{Bill, Inputs};
 use crate::front::Front;
@@ -26,6 +27,8 @@ pub struct Advice {
     /// Why no figure bounds the CPU time that the change saves. A program's own code around its switches, and threads that spin while they
     /// wait, look like work in a Trace.
     pub saving: String,
+    /// Waiting in run queues that the change takes away at most, ns; absent where CPU time is concerned.
+    pub saves_wait_ns: Option<u64>,
 }
 
 /// Below these, nothing stands out.
@@ -35,6 +38,10 @@ const LEAST_RUNNABLE_PER_CPU: f64 = 1.2;
 const LEAST_WAKES: u64 = 100;
 /// Above this, the wake-ups within a process are those of two threads.
 const MOST_SHARE_OF_TWO: f64 = 0.9;
+/// Above this, one thread makes nearly all wake-ups within a process: it dispatches work to the others.
+const MOST_SHARE_OF_ONE: f64 = 0.9;
+/// Hand-overs that took less of the CPU time than this are no lock that matters.
+const LEAST_HAND_OVERS: f64 = 0.01;
 const LEAST_THROTTLED: f64 = 0.05;
 /// Waits that are a smaller part of the recording than this are not worth a change to other programs.
 const LEAST_WAIT_OF_DURATION: f64 = 0.05;
@@ -43,7 +50,7 @@ const LEAST_WAIT_OF_DURATION: f64 = 0.05;
 const HAND_OVER_SAVING: &str =
     "The saving cannot be bounded: the program's own code around each hand-over goes with it";
 
-/// What stands out, with the most switches concerned first.
+/// What stands out: about waits and about switches, each with the most that is concerned first.
 pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     let tasks: Vec<&TaskRow> = inputs.trace.in_scope().collect();
     let switches: u64 = tasks.iter().map(|task| task.switches()).sum();
@@ -60,7 +67,16 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
         case.throttled(),
         interrupts::on_the_busy_cpu(inputs, bill),
     ];
-    found.into_iter().flatten().collect()
+    let of_waits = waits::shorter_waits(inputs, bill);
+    let mut of_switches: Vec<Advice> = found.into_iter().flatten().collect();
+    let cost = |one: &Advice| one.cost.map_or(0.0, Range::middle);
+    of_switches.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
+    // The worse of the two headlines decides which comes first.
+    if bill.waits.as_ref().is_some_and(|waits| waits.are_worse_than(bill.direct_ns)) {
+        [of_waits, of_switches].concat()
+    } else {
+        [of_switches, of_waits].concat()
+    }
 }
 
 /// Two tasks that wake each other.
@@ -131,6 +147,10 @@ impl Case<'_> {
 
     /// Tasks that wait mostly behind programs that were not recorded.
     fn others_in_front(&self) -> Option<Advice> {
+        // Where every wait is charged, there is better advice.
+        if self.bill.waits.is_some() {
+            return None;
+        }
         let front = self.front.as_ref().filter(|front| front.mostly_others())?;
         let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
         let duration_ns = self.inputs.trace.header.duration_ns as f64;
@@ -156,6 +176,7 @@ impl Case<'_> {
                 .to_owned(),
             cost: None,
             saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
+            saves_wait_ns: None,
         })
     }
 
@@ -194,6 +215,7 @@ impl Case<'_> {
             saving:
                 "The saving cannot be bounded: threads that spin while they wait look like threads that work"
                     .to_owned(),
+            saves_wait_ns: None,
         })
     }
 
@@ -228,6 +250,7 @@ impl Case<'_> {
                 .to_owned(),
             cost: self.hand_overs(wakes, wakes - across, across),
             saving: HAND_OVER_SAVING.to_owned(),
+            saves_wait_ns: None,
         })
     }
 
@@ -245,6 +268,7 @@ impl Case<'_> {
             try_this: "several items each time they hand over, or the work of both in one thread".to_owned(),
             cost: self.hand_overs(wakes, wakes - across, across),
             saving: HAND_OVER_SAVING.to_owned(),
+            saves_wait_ns: None,
         })
     }
 
@@ -261,7 +285,15 @@ impl Case<'_> {
             }
         }
         let (pid, round) = by_process.into_iter().max_by_key(|(pid, round)| (round.count, *pid))?;
-        let Round { count, across, threads, pairs } = round;
+        let Round { count, across, threads, wakers, pairs } = round;
+        let cost = self.hand_overs(count, count - across, across);
+        // A dispatcher wakes its workers, and they do not wake it or each other. Hand-overs that cost next to nothing are worth no change.
+        let by_one = wakers.into_values().max().unwrap_or(0);
+        if by_one as f64 > MOST_SHARE_OF_ONE * count as f64
+            || cost.is_some_and(|cost| cost.high < LEAST_HAND_OVERS)
+        {
+            return None;
+        }
         // Two threads that take turns do not form a round, even if a third thread starts them and waits for their end.
         let of_two = pairs.into_values().max().unwrap_or(0) as f64;
         if threads.len() < 3
@@ -282,8 +314,9 @@ impl Case<'_> {
             try_this:
                 "shorter critical sections, a lock for each part of the data, or work handed over in batches"
                     .to_owned(),
-            cost: self.hand_overs(count, count - across, across),
+            cost,
             saving: HAND_OVER_SAVING.to_owned(),
+            saves_wait_ns: None,
         })
     }
 
@@ -303,6 +336,7 @@ impl Case<'_> {
                     .to_owned(),
             cost: None,
             saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
+            saves_wait_ns: None,
         })
     }
 }
@@ -314,6 +348,8 @@ struct Round {
     /// How many of these went to another CPU.
     across: u64,
     threads: HashSet<u32>,
+    /// How many wake-ups each made.
+    wakers: HashMap<u32, u64>,
     /// Both ways, by the smaller number and the larger.
     pairs: HashMap<(u32, u32), u64>,
 }
@@ -325,6 +361,7 @@ impl Round {
         // Where nothing says on which CPU, the dearer kind is taken.
         self.across += wake.count.saturating_sub(wake.same_cpu.unwrap_or(0));
         self.threads.extend([one, other]);
+        *self.wakers.entry(one).or_default() += wake.count;
         *self.pairs.entry((one.min(other), one.max(other))).or_default() += wake.count;
     }
 }

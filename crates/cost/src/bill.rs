@@ -4,6 +4,7 @@ use crate::in_place::InPlace;
 use crate::model::{CostModel, Range};
 use crate::money::{Money, Price};
 use crate::refill::{IndirectFrom, Refills};
+use crate::waits::Waits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -47,6 +48,8 @@ pub struct Bill {
     pub causes: Vec<Cause>,
     /// In money.
     pub money: Option<Money>,
+    /// How long the tasks waited for a CPU, and behind what; absent where single switches were not recorded.
+    pub waits: Option<Waits>,
 }
 
 /// What the switches of one task cost.
@@ -135,6 +138,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         switch_ns: direct_ns.filter(|_| switches > 0).map(|direct| direct.times(1.0 / switches as f64)),
         tasks: priced,
         causes: causes(inputs, switches),
+        waits: Waits::of(inputs.trace),
         money: inputs.price.zip(lost_ns).map(|(price, lost)| {
             Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))
         }),

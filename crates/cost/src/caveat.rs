@@ -15,6 +15,10 @@ use swtch_trace::tables::CpuRow;
 const LEAST_STOLEN: f64 = 0.01;
 /// Waits need an explanation only if they are at least this part of the tasks' CPU time.
 const LEAST_WAIT_PER_RUN: f64 = 0.1;
+/// Other programs that ran for this part of the CPUs' time, and were in front for this part of the waiting, spoil a recording.
+const SPOILING: f64 = 0.5;
+/// Stolen time that is at least this part of the waiting can be its cause.
+const LEAST_STOLEN_OF_WAIT: f64 = 0.3;
 /// A tick of the kernel's accounting on most machines, ns. The accounting cannot distinguish a shorter time from zero.
 const TICK_NS: f64 = 10_000_000.0;
 
@@ -62,6 +66,16 @@ impl Caveat {
     /// Part of a measurement's time that others may take before its figures are called disturbed. A batch that they touch is rejected; with a
     /// tenth of the time taken, what they leave in the caches touches the others too.
     pub const DISTURBED: f64 = 0.1;
+
+    /// Whether it makes the recording's figures those of something else: so much was stolen, or other programs ran so much, that neither
+    /// costs nor waits are the workload's own.
+    pub fn spoils(&self) -> bool {
+        match self {
+            Self::Stolen { share, .. } => *share >= Self::DISTURBED,
+            Self::OtherPrograms { ran, of_waits, .. } => *ran >= Some(SPOILING) && *of_waits > SPOILING,
+            _ => false,
+        }
+    }
 }
 
 /// What a reader has to know before the figures, the most important first.
@@ -83,7 +97,9 @@ fn stolen(inputs: Inputs<'_>, bill: &Bill) -> Option<Caveat> {
     let stolen_ns: u64 = rows.iter().map(|cpu| cpu.steal_ns).sum::<Option<u64>>()?;
     let stolen_ns = stolen_ns as f64;
     let share = stolen_ns / (inputs.trace.header.duration_ns as f64 * rows.len() as f64).max(1.0);
-    let explains = stolen_ns >= bill.direct_ns?.low;
+    let wait_ns: f64 = inputs.trace.in_scope().map(|task| task.wait_ns as f64).sum();
+    let explains_waits = wait_ns > 0.0 && stolen_ns >= LEAST_STOLEN_OF_WAIT * wait_ns;
+    let explains = explains_waits || bill.direct_ns.is_some_and(|direct| stolen_ns >= direct.low);
     (explains && share >= LEAST_STOLEN && stolen_ns > TICK_NS).then_some(Caveat::Stolen { stolen_ns, share })
 }
 

@@ -3,7 +3,7 @@
 use crate::bill::Inputs;
 use std::collections::{HashMap, HashSet};
 use swtch_trace::model::Scope;
-use swtch_trace::tables::{CpuRow, TaskRow};
+use swtch_trace::tables::{CpuRow, InFront, TaskRow};
 
 /// The preemptions show which tasks were in front only if the waits after them are at least this part of all waits.
 const LEAST_PREEMPTED: f64 = 0.1;
@@ -30,6 +30,9 @@ impl Front {
             return None;
         }
         let ran = ran(inputs);
+        if !inputs.trace.waits.is_empty() {
+            return Some(Self { others: charged(inputs)?, ran, names: names(inputs) });
+        }
         let others = if crowded(inputs) {
             in_front_by_time(inputs).or_else(|| behind(inputs))?
         } else {
@@ -50,6 +53,15 @@ fn crowded(inputs: Inputs<'_>) -> bool {
     let sum =
         |of: fn(&TaskRow) -> u64| inputs.trace.tables.in_scope().map(|task| of(task) as f64).sum::<f64>();
     sum(|task| task.wait_ns) > sum(|task| task.run_ns)
+}
+
+/// Of the waiting behind tasks, the part behind programs of which no task was recorded; absent where no task was in front.
+fn charged(inputs: Inputs<'_>) -> Option<f64> {
+    let ours: HashSet<&str> = inputs.trace.tables.in_scope().map(|task| task.comm.as_str()).collect();
+    let rows = || inputs.trace.tables.waits.iter().filter(|row| row.behind == InFront::Task);
+    let all: u64 = rows().map(|row| row.ns).sum();
+    let others: u64 = rows().filter(|row| !ours.contains(row.program.as_str())).map(|row| row.ns).sum();
+    (all > 0).then(|| others as f64 / all as f64)
 }
 
 fn in_scope(inputs: Inputs<'_>) -> HashSet<u32> {

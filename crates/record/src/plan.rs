@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn facts(entry_exit: bool) -> Facts {
-        let bpf = Ok(Tracepoints { entry_exit, interrupts: true, timer: true });
+        let bpf = Ok(Tracepoints { entry_exit, interrupts: true, timer: true, names: true });
         Facts { bpf, perf: Ok(()), own_task_numbers: false }
     }
 

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, TaskInfo};
+use swtch_trace::event::Scheduling;
+use swtch_trace::tables::SchedPolicy;
 
 /// A task by its number, if it is still there. `hierarchy` is that of its cgroup.
 pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
@@ -23,7 +25,24 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         kernel_thread: fs::read(format!("{directory}/stat"))
             .is_ok_and(|text| thread_files::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
+        scheduling: scheduling(&folder),
     })
+}
+
+/// How a task is scheduled, from the files in its directory.
+fn scheduling(folder: &str) -> Scheduling {
+    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+    // Fields are numbered as in proc_pid_stat(5); behind the name follows the third.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let at = |number: usize| fields.get(number - 3).copied();
+    let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+    let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    Scheduling {
+        nice: at(19).and_then(|field| field.parse().ok()),
+        realtime_priority: at(40).and_then(|field| field.parse().ok()).filter(|priority| *priority > 0),
+        policy: at(41).and_then(|field| SchedPolicy::from_kernel(field.parse().ok()?)),
+        cpus: cpus.and_then(|list| list.parse().ok()),
+    }
 }
 
 /// The path of a task's cgroup, if the task is still there. Of one that has ended and waits to be collected, version 1 does not say.
@@ -47,11 +66,11 @@ pub(crate) fn name_unnamed(accumulator: &mut Accumulator, hierarchy: Option<&Hie
     }
 }
 
-/// Looks once more in which cgroups the tasks are that are still there: they may have been moved.
-pub(crate) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
-    let Some(hierarchy) = hierarchy else { return };
+/// Looks once more how the tasks that are still there are scheduled, and in which cgroups they are: no event reports a change.
+pub(crate) fn look_again(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
     for tid in accumulator.living() {
-        if let Some(path) = group(tid, hierarchy) {
+        accumulator.reschedule(tid, &scheduling(&format!("/proc/{tid}")));
+        if let Some(path) = hierarchy.and_then(|hierarchy| group(tid, hierarchy)) {
             accumulator.regroup(tid, path);
         }
     }
@@ -143,6 +162,12 @@ mod tests {
         assert_eq!((known.tid, known.pid, known.kernel_thread), (me, me, false));
         assert!(!known.comm.is_empty() && known.parent_pid.is_some());
         assert_eq!(known.group.is_some(), hierarchy.is_some());
+        let Scheduling { policy, nice, cpus, .. } = &known.scheduling;
+        assert!(
+            (-20..20).contains(&nice.unwrap())
+                && policy.is_some()
+                && !cpus.as_ref().unwrap().numbers().is_empty()
+        );
         assert!(threads(me).contains(&me) && all().contains(&me));
         assert_eq!(task(u32::MAX, None), None);
     }

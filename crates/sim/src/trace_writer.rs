@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, History, Sums, Tables, TaskInfo};
 use swtch_trace::check::check;
-use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use swtch_trace::event::{Event, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -206,7 +206,17 @@ impl TraceWriter {
 
     fn life(&mut self, at_ns: u64, task: usize, parent_pid: u32, kind: LifeKind) {
         let (tid, pid, comm) = (tid(task), self.pid(task), self.comm(task));
-        let life = Life { at_ns, tid, pid, parent_pid, comm, kernel_thread: false, group: None, kind };
+        let life = Life {
+            at_ns,
+            tid,
+            pid,
+            parent_pid,
+            comm,
+            kernel_thread: false,
+            group: None,
+            scheduling: Scheduling::default(),
+            kind,
+        };
         self.take(&Event::Life(life));
     }
 

@@ -9,20 +9,22 @@ mod rows;
 mod task;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub use crate::tables::Tables;
 pub use late::Late;
 pub use task::Migrations;
 
-use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use crate::event::{Event, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
-use crate::tables::{CpuRow, SwitchRow};
+use crate::tables::{CpuRow, SwitchRow, WaitStart};
 use arrivals::Arrivals;
 use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
 use swtch_topology::Host;
 use task::{CgroupName, TaskState};
+use waits::{Front, IdleCpus, Programs, Timeline};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +85,8 @@ pub struct TaskInfo {
     pub kernel_thread: bool,
     /// The path of its cgroup.
     pub group: Option<String>,
+    /// How it is scheduled.
+    pub scheduling: Scheduling,
 }
 
 impl TaskInfo {
@@ -96,6 +100,7 @@ impl TaskInfo {
             comm: self.comm.clone(),
             kernel_thread: self.kernel_thread,
             group: None,
+            scheduling: self.scheduling.clone(),
             kind,
         })
     }
@@ -162,6 +167,7 @@ struct CpuState {
     last_tid: u32,
     /// The task that came last, idle too.
     current_tid: u32,
+    timeline: Timeline,
     row: CpuRow,
 }
 
@@ -186,6 +192,10 @@ pub struct Accumulator {
     ended: Vec<(u32, TaskState)>,
     processes: HashSet<u32>,
     cpus: Vec<CpuState>,
+    programs: Programs,
+    idle: IdleCpus,
+    /// The source sees only when tasks come and leave, not between which tasks a CPU switches.
+    sees_halves: bool,
     wakes: HashMap<(u32, u32), Edge>,
     preemptions: HashMap<(u32, u32), Edge>,
     thread_costs: Distribution,
@@ -215,13 +225,19 @@ impl Accumulator {
         }
     }
 
+    /// The source sees only when tasks come and leave, not between which tasks a CPU switches: what has it while a task waits is not known.
+    pub fn sees_halves(&mut self) {
+        self.sees_halves = true;
+    }
+
     /// Names a task, whether it counts or not.
     pub fn name(&mut self, known: &TaskInfo) {
         let task = self.tasks.entry(known.tid).or_default();
         task.pid = Some(known.pid);
         task.parent_pid = known.parent_pid;
-        task.comm.clone_from(&known.comm);
+        task.rename(&known.comm);
         task.kernel_thread = known.kernel_thread;
+        task.schedule(&known.scheduling);
         if let Some(path) = &known.group {
             task.group = Some(CgroupName::Path(path.clone()));
         }
@@ -232,6 +248,9 @@ impl Accumulator {
         self.name(known);
         if let Some(members) = &mut self.members {
             members.insert(known.tid);
+        }
+        if let Some(task) = self.tasks.get_mut(&known.tid) {
+            task.was_in_front = false;
         }
         self.exists(known.tid, known.pid, self.start_ns);
     }
@@ -250,6 +269,14 @@ impl Accumulator {
     pub fn regroup(&mut self, tid: u32, path: String) {
         if let Some(task) = self.tasks.get_mut(&tid) {
             task.group = Some(CgroupName::Path(path));
+        }
+    }
+
+    /// Sets how a task is scheduled now, because no event reports a change. Where it may use other CPUs than was assumed, its waits were compared
+    /// with the wrong idle CPUs.
+    pub fn reschedule(&mut self, tid: u32, scheduling: &Scheduling) {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.schedule(scheduling);
         }
     }
 
@@ -292,6 +319,7 @@ impl Accumulator {
             // The idle task is not woken, nor made; a damaged file may say so.
             Event::Wake(wake) if wake.wakee_tid != 0 => self.wake(wake),
             Event::Life(life) if life.tid != 0 => self.life(life),
+            Event::Interrupts(interrupts) => self.interrupts(interrupts),
             Event::Wake(_) | Event::Life(_) => {}
         }
         self.arrivals.take_rows(rows);
@@ -339,12 +367,13 @@ impl Accumulator {
     fn switch(&mut self, switch: &Switch) {
         let index = switch.cpu as usize;
         if index >= self.cpus.len() {
-            self.cpus.resize_with(index + 1, CpuState::default);
+            self.add_cpus(index + 1);
         }
         // What this CPU did before, it did before.
         if let Some((before, place)) = self.arrivals.pending_on(switch.cpu) {
             self.arrive(&before, before.left_ns().min(switch.at_ns.max(before.at_ns)), place);
         }
+        self.had_cpu(switch);
         self.leaves_unseen(switch);
         let ran_ns = self.leaves(switch);
         if switch.prev_tid != 0 {
@@ -413,11 +442,16 @@ impl Accumulator {
             task.now.left_ns = Some(switch.at_ns);
             task.now.queued_ns = runnable.then_some(switch.at_ns).or(task.now.queued_ns);
             task.now.preempted_by = (runnable && switch.next_tid != 0).then_some(switch.next_tid);
+            task.now.was_runnable = runnable;
         }
         let ran_ns = since_ns.map(|since_ns| switch.at_ns.saturating_sub(since_ns));
         if !counts {
             return ran_ns;
         }
+        if runnable && !late {
+            self.begins_to_wait(tid, switch.at_ns);
+        }
+        let Some(task) = self.tasks.get_mut(&tid) else { return ran_ns };
         if let Some(ran_ns) = ran_ns {
             task.slices.add(ran_ns);
         }
@@ -463,13 +497,17 @@ impl Accumulator {
         let waited_ns = queued_ns.map(|queued_ns| switch.at_ns.saturating_sub(queued_ns));
         let (waker, preempted_by) = (task.now.waker.take(), task.now.preempted_by.take());
         task.now.running_since_ns = Some(at_ns);
-        let from = task.now.cpu.replace(switch.cpu).filter(|from| *from != switch.cpu);
+        let left_cpu = task.now.cpu.replace(switch.cpu);
+        let from = left_cpu.filter(|from| *from != switch.cpu);
         if let (true, Some(waited_ns)) = (counts, waited_ns) {
             task.waits.add(waited_ns);
             self.all_waits.add(waited_ns);
             if let Some(edge) = preempted_by.and_then(|by| self.preemptions.get_mut(&(by, tid))) {
                 edge.ns += waited_ns;
             }
+        }
+        if let (true, Some(queued_ns)) = (counts, queued_ns) {
+            self.waited(tid, queued_ns, switch, left_cpu);
         }
         if counts && let Some(waker) = waker {
             // Where the woken one ran: `ns` of a wake's edge counts the times it was the waker's CPU.
@@ -525,7 +563,12 @@ impl Accumulator {
         if !late {
             task.now.queued_ns = Some(wake.at_ns);
             task.now.waker = wake.waker_tid.filter(|waker| *waker != 0);
+            task.now.was_runnable = false;
         }
+        if counts && !late {
+            self.begins_to_wait(wake.wakee_tid, wake.at_ns);
+        }
+        let task = self.task(wake.wakee_tid, wake.at_ns);
         if counts {
             task.wakeups += 1;
             self.sums.wakeups += 1;
@@ -555,6 +598,7 @@ impl Accumulator {
                 self.intervals.add(life.at_ns, |row| &mut row.forks, i64::from(is_process));
             }
             LifeKind::Exec => self.sums.execs += 1,
+            LifeKind::Name | LifeKind::Seen => {}
             LifeKind::Exit => self.sums.exited += u64::from(is_process),
         }
         // It begins where it was made.
@@ -562,11 +606,14 @@ impl Accumulator {
         let inherited = (life.kind == LifeKind::Fork)
             .then(|| self.tasks.get(&maker).and_then(|maker| maker.group.clone()))
             .flatten();
+        let seen = life.kind == LifeKind::Seen && !self.counts(life.tid);
         let task = self.task(life.tid, life.at_ns);
         task.group = task.group.take().or(inherited);
+        task.was_in_front |= seen;
         task.pid = Some(life.pid);
         task.parent_pid = Some(life.parent_pid);
-        task.comm.clone_from(&life.comm);
+        task.rename(&life.comm);
+        task.schedule(&life.scheduling);
         task.kernel_thread = life.kernel_thread;
         if let Some(number) = life.group {
             task.group = Some(CgroupName::Number(number));
@@ -604,8 +651,82 @@ impl Accumulator {
     }
 
     fn retire(&mut self, tid: u32, task: TaskState) {
-        if self.counts(tid) {
+        if self.counts(tid) || task.was_in_front {
             self.ended.push((tid, task));
+        }
+    }
+}
+
+/// What had the CPUs, and what waits were behind.
+impl Accumulator {
+    fn add_cpus(&mut self, count: usize) {
+        let timeline = Timeline::begin(self.start_ns);
+        self.cpus.resize_with(count, || CpuState { timeline: timeline.clone(), ..CpuState::default() });
+    }
+
+    /// The number of a task's program as it is called now.
+    fn front(&mut self, tid: u32) -> Front {
+        if tid == 0 {
+            return if self.sees_halves { Front::UNSEEN } else { Front::IDLE };
+        }
+        let Some(task) = self.tasks.get_mut(&tid) else { return Front::UNSEEN };
+        *task.program.get_or_insert_with(|| self.programs.number(&task.comm))
+    }
+
+    /// The task that leaves a CPU had it since the switch before. With all CPUs in view, a gap means that switches were lost.
+    fn had_cpu(&mut self, switch: &Switch) {
+        let known = self.cpus[switch.cpu as usize].current_tid == switch.prev_tid || !switch.after_gap;
+        let scoped = self.members.is_some();
+        let front = if known || scoped { self.front(switch.prev_tid) } else { Front::UNSEEN };
+        self.cpus[switch.cpu as usize].timeline.extend(switch.at_ns, front, 0);
+        if !scoped {
+            self.idle.note(switch.cpu, switch.next_tid == 0, switch.at_ns);
+        }
+    }
+
+    fn interrupts(&mut self, interrupts: &Interrupts) {
+        let index = interrupts.cpu as usize;
+        if index >= self.cpus.len() {
+            self.add_cpus(index + 1);
+        }
+        let front = self.front(self.cpus[index].current_tid);
+        self.cpus[index].timeline.extend(interrupts.at_ns, front, interrupts.ns);
+    }
+
+    /// A task that counts is queued: notes how long a CPU that it may use was idle so far.
+    fn begins_to_wait(&mut self, tid: u32, at_ns: u64) {
+        if self.members.is_some() {
+            return;
+        }
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        if task.cpu_set.is_none() {
+            task.cpu_set = self.idle.set(task.scheduling.cpus.as_ref());
+        }
+        task.now.idle_then_ns = task.cpu_set.map(|set| self.idle.ns(set, at_ns));
+    }
+
+    /// A task that counts comes after a wait since `queued_ns`: charges the wait to what had the CPU. A task that was preempted and comes on
+    /// another CPU waited for the one it left.
+    fn waited(&mut self, tid: u32, queued_ns: u64, switch: &Switch, left_cpu: Option<u32>) {
+        let Some(task) = self.tasks.get(&tid) else { return };
+        let preempted = task.now.was_runnable;
+        let began = if preempted { WaitStart::Preempted } else { WaitStart::Woken };
+        let cpu = left_cpu.filter(|_| preempted).unwrap_or(switch.cpu) as usize;
+        let now = self.cpus.get(cpu).map_or(0, |cpu| cpu.current_tid);
+        let now = self.front(now);
+        let (Some(task), Some(state)) = (self.tasks.get_mut(&tid), self.cpus.get(cpu)) else { return };
+        let mut last = None;
+        let mut idle_ns = 0;
+        state.timeline.divide(queued_ns, switch.at_ns, now, |front, ns| {
+            task.behind.add(began, front, u64::from(last != Some(front)), ns);
+            idle_ns += if front == Front::IDLE { ns } else { 0 };
+            last = Some(front);
+        });
+        if let (Some(then_ns), Some(set)) = (task.now.idle_then_ns.take(), task.cpu_set) {
+            // While its own CPU is idle, one of them is.
+            let one_ns = self.idle.ns(set, switch.at_ns).saturating_sub(then_ns);
+            let waited_ns = switch.at_ns.saturating_sub(queued_ns);
+            task.idle_elsewhere_ns += one_ns.min(waited_ns).saturating_sub(idle_ns);
         }
     }
 }

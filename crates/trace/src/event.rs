@@ -1,5 +1,8 @@
 //! Events of the scheduler, whatever source saw them: the one vocabulary of all sources.
 
+use crate::tables::SchedPolicy;
+use swtch_units::CpuList;
+
 /// Something that happened at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -9,6 +12,8 @@ pub enum Event {
     Wake(Wake),
     /// A task was made, renamed, or ended.
     Life(Life),
+    /// Interrupts took time of a CPU.
+    Interrupts(Interrupts),
 }
 
 impl Event {
@@ -18,6 +23,7 @@ impl Event {
             Self::Switch(switch) => switch.at_ns,
             Self::Wake(wake) => wake.at_ns,
             Self::Life(life) => life.at_ns,
+            Self::Interrupts(interrupts) => interrupts.at_ns,
         }
     }
 }
@@ -131,6 +137,30 @@ pub struct Wake {
     pub new: bool,
 }
 
+/// Time in interrupts on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupts {
+    /// Until when, ns.
+    pub at_ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// How long interrupts had it since the last switch or the last such event on this CPU, ns.
+    pub ns: u64,
+}
+
+/// How the scheduler treats a task, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Its policy.
+    pub policy: Option<SchedPolicy>,
+    /// Its nice value.
+    pub nice: Option<i32>,
+    /// Its real-time priority, where it has one.
+    pub realtime_priority: Option<u32>,
+    /// The CPUs that it may use.
+    pub cpus: Option<CpuList>,
+}
+
 /// Something in the life of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
@@ -148,6 +178,8 @@ pub struct Life {
     pub kernel_thread: bool,
     /// The number of its cgroup, that of the directory's inode, where the source says.
     pub group: Option<u64>,
+    /// How it is scheduled.
+    pub scheduling: Scheduling,
     /// What happened.
     pub kind: LifeKind,
 }
@@ -161,4 +193,8 @@ pub enum LifeKind {
     Exec,
     /// It ends; only its last switch is still to come.
     Exit,
+    /// It took another name, and goes on with its program.
+    Name,
+    /// It exists, and is not recorded itself: it had the CPU while a recorded task waited.
+    Seen,
 }

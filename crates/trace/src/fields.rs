@@ -58,10 +58,12 @@ fields! {
     TASKS = "tasks";
     TASKS_CACHE_MISSES = "tasks.cache_misses";
     TASKS_COLD_SWITCH_INS = "tasks.cold_switch_ins";
+    TASKS_IDLE_ELSEWHERE_NS = "tasks.idle_elsewhere_ns";
     TASKS_INSTRUCTIONS = "tasks.instructions";
     TASKS_INVOLUNTARY = "tasks.involuntary";
     TASKS_KERNEL_THREAD = "tasks.kernel_thread";
     TASKS_MIGRATIONS = "tasks.migrations";
+    TASKS_NICE = "tasks.nice";
     TASKS_PID = "tasks.pid";
     TASKS_PROCESS_SWITCHES = "tasks.process_switches";
     TASKS_QUOTA_NS = "tasks.quota_ns";
@@ -88,6 +90,7 @@ fields! {
     TOTALS_PROCESSES_PEAK = "totals.processes.peak";
     TOTALS_THREADS_CREATED = "totals.threads_created";
     TOTALS_WAKEUPS = "totals.wakeups";
+    WAITS = "waits";
     WAKES = "wakes";
     WAKES_INTERRUPTS = "wakes.interrupts";
 }

@@ -1,7 +1,7 @@
 //! Files within a Trace's directory: their names, the header's reading, and writing whole or not at all.
 
 use crate::error::TraceError;
-use crate::model::{Header, SCHEMA, SCHEMA_1};
+use crate::model::{Header, SCHEMA, SCHEMA_1, SCHEMA_2};
 use crate::tables::TABLES;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub(crate) fn read_header(folder: &Path) -> Result<Header, TraceError> {
     let contents = header_contents(folder)?;
     let damaged = |why: serde_json::Error| TraceError::Damaged { path: path.clone(), why: why.to_string() };
     let found = schema_of(&contents).map_err(damaged)?;
-    if found != SCHEMA && found != SCHEMA_1 {
+    if ![SCHEMA, SCHEMA_2, SCHEMA_1].contains(&found.as_str()) {
         let advice = if found.starts_with("swtch/trace/") {
             "it was written by another version of swtch"
         } else {
@@ -61,8 +61,8 @@ pub(crate) fn read_header(folder: &Path) -> Result<Header, TraceError> {
 
 /// A header of an earlier version as one of this version.
 fn upgraded(mut header: Header) -> Header {
-    if header.schema == SCHEMA_1 {
-        SCHEMA.clone_into(&mut header.schema);
+    let written_by = std::mem::replace(&mut header.schema, SCHEMA.to_owned());
+    if written_by == SCHEMA_1 {
         let (old, new) = ("tasks.displaced", "tasks.cold_switch_ins");
         if let Some(source) = header.sources.remove(old) {
             header.sources.insert(new.to_owned(), source);

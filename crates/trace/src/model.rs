@@ -14,14 +14,16 @@ mod totals;
 pub use swtch_topology::{Field, Unavailable};
 
 /// The value of [`Header::schema`].
-pub const SCHEMA: &str = "swtch/trace/2";
-/// The version before it, which is still read: `tasks.cold_switch_ins` was `tasks.displaced` in it.
+pub const SCHEMA: &str = "swtch/trace/3";
+/// The version before it, which is still read: its tasks have neither policy, nice value nor CPUs, and it has no table of waits.
+pub const SCHEMA_2: &str = "swtch/trace/2";
+/// The first version, which is still read: `tasks.cold_switch_ins` was `tasks.displaced` in it.
 pub const SCHEMA_1: &str = "swtch/trace/1";
 
 /// What is known about a whole run: how it came about, its totals, what is missing, and which tables there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// Always `swtch/trace/2`.
+    /// Always `swtch/trace/3`.
     pub schema: String,
     /// How the Trace came about.
     pub provenance: Provenance,

@@ -11,6 +11,7 @@ mod preemptions;
 mod stacks;
 mod switches;
 mod tasks;
+mod waits;
 mod wakes;
 
 pub use cgroups::CgroupRow;
@@ -23,15 +24,16 @@ pub use stacks::{StackReason, StackRow};
 pub use switches::{PrevState, SwitchRow};
 pub use swtch_columns::rules::{Merge, merge_equal};
 pub use swtch_columns::{Cell, Column, Columns};
-pub use tasks::TaskRow;
+pub use tasks::{SchedPolicy, TaskRow};
+pub use waits::{InFront, WaitRow, WaitStart};
 pub use wakes::WakeRow;
 
 use crate::error::TraceError;
-use crate::model::{Header, SCHEMA, SCHEMA_1};
+use crate::model::{Header, SCHEMA, SCHEMA_1, SCHEMA_2};
 use std::ops::Deref;
 
 /// The formats of a Trace's tables, the latest first.
-const FORMATS: [&str; 2] = [SCHEMA, SCHEMA_1];
+const FORMATS: [&str; 3] = [SCHEMA, SCHEMA_2, SCHEMA_1];
 
 /// A row of a table that is small enough to be written and read whole: all but [`SwitchRow`]. Nothing else can implement it.
 pub trait Row: Merge {}
@@ -130,6 +132,8 @@ tables! {
     wakes: WakeRow,
     /// Preemptions by preempting and preempted task, the most frequent first.
     preemptions: PreemptionRow,
+    /// What had the CPU while tasks waited, the longest first.
+    waits: WaitRow,
     /// Interrupts.
     interrupts: InterruptRow,
     /// The run over time.

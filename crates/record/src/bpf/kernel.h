@@ -19,6 +19,7 @@ typedef __u32 __wsum;
 typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
+typedef __s32 s32;
 typedef __u64 u64;
 typedef _Bool bool;
 #define true 1
@@ -27,6 +28,7 @@ typedef _Bool bool;
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
@@ -37,6 +39,8 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #define TASK_DEAD 0x00000080
 /* include/linux/sched/prio.h: below are the real-time classes, which have no quota of a cgroup. */
 #define MAX_RT_PRIO 100
+/* The static priority of nice 0. */
+#define DEFAULT_PRIO 120
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -74,12 +78,22 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct cpumask {
+	unsigned long bits[1]; /* as many as there may be CPUs */
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int pid;
 	int tgid;
 	int prio;
+	int static_prio;
+	unsigned int policy;
+	unsigned int rt_priority;
+	int nr_cpus_allowed;
+	int wake_cpu;
+	const struct cpumask *cpus_ptr;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	char comm[16];

@@ -94,6 +94,43 @@ static __always_inline void complete(struct event *event, u64 place)
 	*(volatile u16 *)&event->lap = (place >> ring_shift) + 1;
 }
 
+/* Time in interrupts is worth an event when it is at least this, ns: at any moment, and at a switch. */
+#define INTERRUPTS_NS 50000
+#define INTERRUPTS_AT_SWITCH_NS 5000
+
+/* Writes how long interrupts had this CPU until `at_ns`, if it is `least_ns` or more. */
+static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 least_ns)
+{
+	u64 ns = ring->interrupt_ns, place;
+	struct event *event;
+
+	if (ns < least_ns)
+		return;
+	ring->interrupt_ns = 0;
+	if (scoped && !ring->waiting)
+		return;
+	event = next_event(ring, &place);
+	/* Without room, a switch is lost too, and that is counted. */
+	if (!event)
+		return;
+	event->at_ns = at_ns;
+	event->tid = 0;
+	event->other = 0;
+	event->cost_ns = ns > 0xffffffff ? 0xffffffff : ns;
+	event->state = 0;
+	event->kind = EVENT_INTERRUPTS;
+	event->flags = 0;
+	event->voluntary = 0;
+	event->involuntary = 0;
+	complete(event, place);
+}
+
+static __always_inline void add_interrupt(struct ring *ring, u64 ns)
+{
+	ring->interrupt_ns += ns;
+	report_interrupts(ring, bpf_ktime_get_ns(), INTERRUPTS_NS);
+}
+
 static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
 {
 	u64 mm = (u64)next->mm;
@@ -124,12 +161,17 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 			return;
 		}
 		/*
-		 * While a followed task waits here after a preemption, the tasks before it in the queue are recorded too, until a followed
-		 * task or the idle task comes.
+		 * While followed tasks wait here, the tasks before them in the queue are recorded too, until all have come or the idle task
+		 * comes.
 		 */
-		ring->waiting = leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT) ? 1
-				: comes || !other ? 0 : ring->waiting;
+		if (leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT))
+			__sync_fetch_and_add(&ring->waiting, 1);
+		if (!other)
+			ring->waiting = 0;
+		else if (comes && ring->waiting)
+			__sync_fetch_and_add(&ring->waiting, -1);
 	}
+	report_interrupts(ring, ring->entered_ns, INTERRUPTS_AT_SWITCH_NS);
 	event = next_event(ring, &place);
 	if (!event) {
 		ring->gap = 1;
@@ -179,6 +221,70 @@ static __always_inline void write_first_switch(struct ring *ring, struct task_st
 	*(volatile u8 *)&ring->writing = 0;
 }
 
+/* `comm` is the name that a task takes; without it, it keeps the one it has. */
+static __always_inline void tell(struct task_struct *task, struct task_struct *parent, u32 kind, const char *comm)
+{
+	u32 cpu = bpf_get_smp_processor_id(), index;
+	struct ring *ring = this_ring();
+	struct info *info;
+	u64 place;
+
+	if (!ring)
+		return;
+	if (*(volatile u64 *)&ring->info_head - *(volatile u64 *)&ring->info_tail > (1 << INFO_SHIFT) - 1 - SLACK) {
+		__sync_fetch_and_add(&ring->infos_lost, 1);
+		return;
+	}
+	place = __sync_fetch_and_add(&ring->info_head, 1);
+	index = (cpu << INFO_SHIFT) + ((u32)place & ((1 << INFO_SHIFT) - 1));
+	info = bpf_map_lookup_elem(&infos, &index);
+	if (!info)
+		return;
+	info->at_ns = bpf_ktime_get_ns();
+	info->kind = kind;
+	info->tid = task->pid;
+	info->pid = task->tgid;
+	info->parent_pid = parent->tgid;
+	info->group = group_of(task);
+	info->cpus = task->cpus_ptr->bits[0];
+	info->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
+	info->policy = task->policy;
+	info->nice = task->static_prio - DEFAULT_PRIO;
+	info->realtime_priority = task->rt_priority;
+	info->cpus_allowed = task->nr_cpus_allowed;
+	if (comm)
+		bpf_probe_read_kernel_str(info->comm, sizeof(info->comm), comm);
+	else
+		__builtin_memcpy(info->comm, task->comm, sizeof(info->comm));
+	order_stores(&info->at_ns);
+	*(volatile u32 *)&info->lap = (place >> INFO_SHIFT) + 1;
+}
+
+/* Tasks outside the scope that were told of, with a number made of their names. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u64);
+} told SEC(".maps");
+
+/* Tells of a task outside the scope that had this CPU while one of the scope waited for it. */
+static __always_inline void tell_in_front(struct ring *ring, struct task_struct *task)
+{
+	u32 tid = task->pid;
+	u64 name[2], *known;
+
+	if (!scoped || !ring->waiting || !tid || is_followed(tid))
+		return;
+	__builtin_memcpy(name, task->comm, sizeof(name));
+	name[0] ^= name[1];
+	known = bpf_map_lookup_elem(&told, &tid);
+	if (known && *known == name[0])
+		return;
+	bpf_map_update_elem(&told, &tid, &name[0], 0);
+	tell(task, task->real_parent, INFO_SEEN, NULL);
+}
+
 /* Before `entered` in this file, and so attached before it: a switch that is entered is always left. */
 SEC("tp_btf/sched_exit_tp")
 int BPF_PROG(left, bool is_switch)
@@ -217,6 +323,7 @@ int BPF_PROG(entered, bool preempt)
 	if (!ring)
 		return 0;
 	write_first_switch(ring, task);
+	tell_in_front(ring, task);
 	*(volatile u64 *)&ring->entered_ns = ENTERING;
 	barrier();
 	state = task->__state;
@@ -240,6 +347,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 
 	if (!ring)
 		return 0;
+	tell_in_front(ring, prev);
 	*(volatile u64 *)&ring->entered_ns = ENTERING;
 	barrier();
 	ring->entered_tid = prev->pid;
@@ -291,41 +399,34 @@ int BPF_PROG(waking, struct task_struct *task)
 	return 0;
 }
 
+/* In the run queue of the CPU that was chosen for it, a followed task waits. */
+static __always_inline void waits(struct task_struct *task)
+{
+	u32 cpu = task->wake_cpu;
+	struct ring *ring;
+
+	if (!is_followed(task->pid))
+		return;
+	ring = bpf_map_lookup_elem(&rings, &cpu);
+	if (ring)
+		__sync_fetch_and_add(&ring->waiting, 1);
+}
+
+/* Only when some tasks are recorded. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	waits(task);
+	return 0;
+}
+
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(woken_new, struct task_struct *task)
 {
 	write_wake(task, EVENT_NEW);
+	if (scoped)
+		waits(task);
 	return 0;
-}
-
-static __always_inline void tell(struct task_struct *task, struct task_struct *parent, u32 kind)
-{
-	u32 cpu = bpf_get_smp_processor_id(), index;
-	struct ring *ring = this_ring();
-	struct info *info;
-	u64 place;
-
-	if (!ring)
-		return;
-	if (*(volatile u64 *)&ring->info_head - *(volatile u64 *)&ring->info_tail > (1 << INFO_SHIFT) - 1 - SLACK) {
-		__sync_fetch_and_add(&ring->infos_lost, 1);
-		return;
-	}
-	place = __sync_fetch_and_add(&ring->info_head, 1);
-	index = (cpu << INFO_SHIFT) + ((u32)place & ((1 << INFO_SHIFT) - 1));
-	info = bpf_map_lookup_elem(&infos, &index);
-	if (!info)
-		return;
-	info->at_ns = bpf_ktime_get_ns();
-	info->kind = kind;
-	info->tid = task->pid;
-	info->pid = task->tgid;
-	info->parent_pid = parent->tgid;
-	info->group = group_of(task);
-	info->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
-	__builtin_memcpy(info->comm, task->comm, sizeof(info->comm));
-	order_stores(&info->at_ns);
-	*(volatile u32 *)&info->lap = (place >> INFO_SHIFT) + 1;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -336,7 +437,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 			return 0;
 		set_followed(child->pid, true);
 	}
-	tell(child, parent, INFO_FORK);
+	tell(child, parent, INFO_FORK, NULL);
 	return 0;
 }
 
@@ -344,7 +445,7 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(execed, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
 {
 	if (!scoped || is_followed(task->pid))
-		tell(task, task->real_parent, INFO_EXEC);
+		tell(task, task->real_parent, INFO_EXEC, NULL);
 	return 0;
 }
 
@@ -352,7 +453,15 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
 	if (!scoped || is_followed(task->pid))
-		tell(task, task->real_parent, INFO_EXIT);
+		tell(task, task->real_parent, INFO_EXIT, NULL);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(renamed, struct task_struct *task, const char *comm)
+{
+	if (!scoped || is_followed(task->pid))
+		tell(task, task->real_parent, INFO_NAME, comm);
 	return 0;
 }
 
@@ -392,6 +501,7 @@ int BPF_PROG(hard_ended, int line, struct irqaction *action, int result)
 	ring->hard_began_ns = 0;
 	ring->hard_total_ns += ns;
 	count_interrupt(line, ns);
+	add_interrupt(ring, ns);
 	return 0;
 }
 
@@ -421,6 +531,7 @@ int BPF_PROG(soft_ended, unsigned int kind)
 	ns = bpf_ktime_get_ns() - ring->soft_began_ns - (ring->hard_total_ns - ring->soft_hard_ns);
 	ring->soft_began_ns = 0;
 	count_interrupt(HARD_LINES + kind, ns);
+	add_interrupt(ring, ns);
 	return 0;
 }
 
@@ -450,5 +561,6 @@ int BPF_PROG(timer_ended, int vector)
 	ring->timer_began_ns = 0;
 	ring->hard_total_ns += ns;
 	count_interrupt(TIMER_LINE, ns);
+	add_interrupt(ring, ns);
 	return 0;
 }

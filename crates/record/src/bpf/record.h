@@ -6,6 +6,7 @@
 enum event_kind {
 	EVENT_SWITCH = 1,
 	EVENT_WAKE = 2,
+	EVENT_INTERRUPTS = 3,
 };
 
 enum event_flag {
@@ -36,7 +37,7 @@ struct event {
 	u64 at_ns;   /* CLOCK_MONOTONIC */
 	u32 tid;     /* switch: the task that leaves; wake: the task that is woken */
 	u32 other;   /* switch: the task that comes; wake: the waker */
-	u32 cost_ns; /* switch: from the scheduler's entry to its exit */
+	u32 cost_ns; /* switch: from the scheduler's entry to its exit; interrupts: how long they had the CPU since the last such event here */
 	u16 state;   /* switch: state of the task that leaves, as the scheduler found it */
 	u8 kind;
 	u8 flags;
@@ -78,11 +79,14 @@ struct ring {
 	u32 entered_interrupts;
 	/* switches without an event since the last one that has one */
 	u32 gap;
-	/* a task of the scope was preempted here and has not come back */
+	/* tasks of the scope that were woken or preempted here and have not come */
 	u32 waiting;
 	u64 tail;
 	u64 info_tail;
-	u64 pad1[14];
+	u64 pad1[6];
+	/* time in interrupts that no event has reported */
+	u64 interrupt_ns;
+	u64 pad2[7];
 };
 
 _Static_assert(sizeof(struct event) == 32, "two to a cache line");
@@ -92,6 +96,10 @@ enum info_kind {
 	INFO_FORK = 1,
 	INFO_EXEC = 2,
 	INFO_EXIT = 3,
+	/* it is not of the scope, and had a CPU that a task of the scope waited for */
+	INFO_SEEN = 4,
+	/* it took another name without executing a program */
+	INFO_NAME = 5,
 };
 
 /* The report of a task that is made, renamed by exec, or gone. */
@@ -103,11 +111,16 @@ struct info {
 	u32 parent_pid;
 	char comm[16];
 	u64 group;
+	u64 cpus; /* it may use: the first 64 */
 	u32 kernel_thread;
+	u32 policy;
+	s32 nice;
+	u32 realtime_priority;
+	u32 cpus_allowed; /* how many */
 	u32 lap; /* as in an event */
 };
 
-_Static_assert(sizeof(struct info) == 56 && __builtin_offsetof(struct info, lap) == 52, "as the recorder reads it");
+_Static_assert(sizeof(struct info) == 80 && __builtin_offsetof(struct info, lap) == 76, "as the recorder reads it");
 
 /* Places in the ring of infos of each CPU; a power of two. */
 #define INFO_SHIFT 12

@@ -177,8 +177,10 @@ impl BpfEvents {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
                 swtch record -a observes all tasks";
             header.miss(fields::SWITCHES_RAN_NS, why);
+            let why = "other CPUs are recorded only while a task of the scope waits for them; swtch record -a records all";
+            header.miss(fields::TASKS_IDLE_ELSEWHERE_NS, why);
         }
-        for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
+        for table in ["switches", "tasks", "wakes", "preemptions", "waits", "histograms", "intervals"] {
             header.set_source(table, "bpf");
         }
     }
@@ -256,7 +258,7 @@ impl Source for BpfEvents {
         }
         self.accumulator.end(&mut switches);
         self.groups.poll_again();
-        task_info::regroup(&mut self.accumulator, self.groups.hierarchy());
+        task_info::look_again(&mut self.accumulator, self.groups.hierarchy());
         switches
     }
 
@@ -271,7 +273,7 @@ impl Source for BpfEvents {
             History::Whole => tables.interrupts = self.bpf.interrupts(),
             History::Recent if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS => {
                 self.swept_ns = now_ns;
-                task_info::regroup(&mut self.accumulator, self.groups.hierarchy());
+                task_info::look_again(&mut self.accumulator, self.groups.hierarchy());
                 self.accumulator.forget_unless(now_ns.saturating_sub(SWEEP_EVERY_NS), task_info::is_there);
             }
             History::Recent => {}

@@ -20,10 +20,11 @@ use swtch_trace::tables::{SwitchRow, Tables, TaskRow};
 use swtch_trace::{SourceKind, fields};
 
 /// What only the first part has.
-const EVENTS_ONLY: [Field; 5] = [
+const EVENTS_ONLY: [Field; 6] = [
     fields::SWITCHES,
     fields::WAKES,
     fields::PREEMPTIONS,
+    fields::WAITS,
     fields::INTERVALS_WAKEUPS,
     fields::INTERVALS_MIGRATIONS,
 ];

@@ -86,6 +86,9 @@ impl PerfEvents {
             newcomers: Vec::new(),
             refused: None,
         };
+        if !whole {
+            new.accumulator.sees_halves();
+        }
         if whole {
             for tid in new.members.tids() {
                 new.follow(tid);
@@ -230,6 +233,8 @@ impl PerfEvents {
         if !self.whole {
             let of_two_tasks = [
                 fields::PREEMPTIONS,
+                fields::WAITS,
+                fields::TASKS_IDLE_ELSEWHERE_NS,
                 fields::SWITCHES_NEXT_TID,
                 fields::TASKS_COLD_SWITCH_INS,
                 fields::TASKS_PROCESS_SWITCHES,
@@ -339,7 +344,7 @@ impl Source for PerfEvents {
         let mut rows = KeptRows { rows: self.take(end_ns), keeps: self.keeps };
         self.held.clear();
         self.accumulator.end(&mut rows);
-        task_info::regroup(&mut self.accumulator, self.hierarchy.as_ref());
+        task_info::look_again(&mut self.accumulator, self.hierarchy.as_ref());
         rows.rows
     }
 

@@ -74,6 +74,8 @@ pub struct Tracepoints {
     pub interrupts: bool,
     /// `local_timer_entry` and its exit.
     pub timer: bool,
+    /// `task_rename`.
+    pub names: bool,
 }
 
 impl Tracepoints {
@@ -92,6 +94,7 @@ impl Tracepoints {
             entry_exit: has("sched_entry_tp") && has("sched_exit_tp"),
             interrupts: has("irq_handler_entry") && has("softirq_entry"),
             timer: has("local_timer_entry"),
+            names: has("task_rename"),
         })
     }
 }
@@ -126,7 +129,7 @@ impl Bpf {
                 constants.cpu_hierarchy = wish.cpu_hierarchy;
                 constants.followed_words = words;
             }
-            choose(&mut open.progs, tracepoints);
+            choose(&mut open.progs, tracepoints, wish.scoped);
             open.maps.events.set_max_entries((cpus as u32) << shift)?;
             open.maps.rings.set_max_entries(cpus as u32)?;
             open.maps.infos.set_max_entries((cpus as u32) << INFO_SHIFT)?;
@@ -233,11 +236,13 @@ fn soft_name(kind: u32) -> String {
 }
 
 /// Loads the programs that the kernel has tracepoints for.
-fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints) {
+fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints, scoped: bool) {
     let set = |program: &mut OpenProgramMut<'_>, wanted| program.set_autoload(wanted);
     set(&mut programs.entered, has.entry_exit);
     set(&mut programs.left, has.entry_exit);
     set(&mut programs.switched, !has.entry_exit);
+    set(&mut programs.woken, scoped);
+    set(&mut programs.renamed, has.names);
     for program in [
         &mut programs.hard_began,
         &mut programs.hard_ended,

@@ -12,7 +12,7 @@ use swtch_units::{TextTable, format_ns};
 pub fn comparison(old: &Profile, new: &Profile, found: &Comparison) -> String {
     let mut text = paragraph("", &found.summary(), 0);
     for (profile, name) in [(old, "the old Profile"), (new, "the new Profile")] {
-        text.push_str(&caveats::notes(&profile_caveats(profile), name));
+        text.push_str(&caveats::notes(&profile_caveats(profile), "Note:", name));
     }
     text.push('\n');
     let mut table = TextTable::new(["figure", "old", "new", "ratio", "interval", ""]).left([5]);

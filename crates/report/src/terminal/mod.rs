@@ -27,7 +27,7 @@ pub use recording::recording;
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {
     let mut text = paragraph("", &headline::sentence(profile), 0);
-    text.push_str(&caveats::notes(&profile_caveats(profile), "the Profile"));
+    text.push_str(&caveats::notes(&profile_caveats(profile), "Note:", "the Profile"));
     for section in
         [direct(profile), total(profile), ring(&profile.ring), messages(profile), references(profile)]
     {

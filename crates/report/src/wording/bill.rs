@@ -1,14 +1,30 @@
 //! A bill in words.
 
-use super::caveats;
 use super::text::three_digits;
+use super::{caveats, waits};
 use crate::recording::Summary;
-use swtch_cost::{Advice, Bill, Cause, CauseKind, InPlace, IndirectFrom, Money, Range};
+use swtch_cost::{Advice, Bill, Cause, CauseKind, Caveat, InPlace, IndirectFrom, Money, Range};
 use swtch_trace::model::Scope;
 use swtch_units::format_ns;
 
-/// The sentence that answers the question.
+/// The answer: what spoils the recording, what switches cost and how long tasks waited, the worse of the two first, and what else a reader has
+/// to know.
 pub(crate) fn answer(summary: &Summary<'_>) -> String {
+    let (spoils, others): (Vec<&Caveat>, Vec<&Caveat>) =
+        summary.caveats.iter().partition(|caveat| caveat.spoils());
+    let (switches, bill) = (switches(summary), summary.bill);
+    let waited = bill
+        .waits
+        .as_ref()
+        .map_or(String::new(), |found| waits::headline(found, summary.trace.header.duration_ns));
+    let waits_first = bill.waits.as_ref().is_some_and(|waits| waits.are_worse_than(bill.direct_ns));
+    let figures = if waits_first { [waited, switches] } else { [switches, waited] };
+    let notes = |found, head: &str| caveats::notes(found, head, "the Profile");
+    format!("{}{}{}", notes(spoils, "This recording is spoiled:"), figures.concat(), notes(others, "Note:"))
+}
+
+/// The sentence that says what the switches cost.
+fn switches(summary: &Summary<'_>) -> String {
     let Bill { share, direct_ns, indirect_ns, indirect_from, switch_ns, measured_in_place, money, .. } =
         summary.bill;
     let whose = match &summary.trace.header.scope {
@@ -47,7 +63,6 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     if let Some(money) = money {
         text.push_str(&money_text(money));
     }
-    text.push_str(&caveats::notes(summary.caveats, "the Profile"));
     text
 }
 

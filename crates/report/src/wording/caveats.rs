@@ -10,10 +10,10 @@ use swtch_units::format_ns;
 /// Differences between the Profile's machine and this one that are named.
 const DIFFERENCES: usize = 2;
 
-/// A note each, as lines for a terminal, about a Profile by the name of `profile`.
-pub(crate) fn notes(found: &[Caveat], profile: &str) -> String {
-    let words = found.iter().filter_map(|one| words(one, profile));
-    words.map(|words| paragraph("", &format!("Note: {words}"), 2)).collect()
+/// A note each, as lines for a terminal that begin with `head`, about a Profile by the name of `profile`.
+pub(crate) fn notes<'a>(found: impl IntoIterator<Item = &'a Caveat>, head: &str, profile: &str) -> String {
+    let words = found.into_iter().filter_map(|one| words(one, profile));
+    words.map(|words| paragraph("", &format!("{head} {words}"), 2)).collect()
 }
 
 /// A caveat in words, about a Profile by the name of `profile`; the first sentence says what the matter is.
@@ -22,8 +22,8 @@ pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
     Some(match one {
         Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
         Caveat::Stolen { stolen_ns, share } => format!(
-            "the hypervisor took {} of the CPUs' time ({}), at least as much as the switches. Time stolen within a switch may \
-             count as its cost, so steal alone may explain this.",
+            "the hypervisor took {} of the CPUs' time ({}), enough to explain the cost of the switches or the waits. Stolen time \
+             counts as part of what it interrupts.",
             percent(share),
             format_ns(*stolen_ns)
         ),

@@ -5,4 +5,5 @@ pub(crate) mod caveats;
 pub(crate) mod headline;
 pub(crate) mod naming;
 pub(crate) mod text;
+pub(crate) mod waits;
 pub(crate) mod wrap;

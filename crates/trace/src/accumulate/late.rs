@@ -19,6 +19,8 @@ impl Late {
             Event::Switch(switch) => *self.by_cpu.entry(switch.cpu).or_default() += 1,
             Event::Wake(wake) => *self.by_cpu.entry(wake.cpu).or_default() += 1,
             Event::Life(_) => self.lives += 1,
+            // What they took of a wait stays with the task that they interrupted.
+            Event::Interrupts(_) => {}
         }
     }
 

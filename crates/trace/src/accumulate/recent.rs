@@ -10,6 +10,7 @@ impl Accumulator {
         for task in self.tasks.values_mut() {
             task.waits.begin_anew();
             task.slices.begin_anew();
+            task.behind.clear();
         }
         begin_anew(&mut self.wakes);
         begin_anew(&mut self.preemptions);

@@ -4,9 +4,11 @@ use super::distribution::Distribution;
 use super::task::{CgroupName, TaskState};
 use super::{Accumulator, Edge, History};
 use crate::tables::{
-    CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WakeRow,
+    CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WaitRow, WakeRow,
+    merge_equal,
 };
 use std::collections::HashMap;
+use swtch_units::CpuList;
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
@@ -32,6 +34,7 @@ impl Accumulator {
             cpus: self.cpu_rows(),
             wakes: self.wake_rows(),
             preemptions: self.preemption_rows(),
+            waits: self.wait_rows(),
             // Cgroups are sums of tasks, which the recording makes when the tasks are all there; interrupts are not of events.
             ..Tables::default()
         };
@@ -59,7 +62,8 @@ impl Accumulator {
                 CgroupName::Path(path) => Some(path.clone()),
                 CgroupName::Number(number) => group_name(*number),
             });
-            TaskRow { cgroup, ..row(tid, task, now_ns, measured) }
+            let row = if task.was_in_front { identity(tid, task) } else { row(tid, task, now_ns, measured) };
+            TaskRow { cgroup, ..row }
         };
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
@@ -111,6 +115,29 @@ impl Accumulator {
         })
     }
 
+    /// What waits were behind, the longest first; tasks with one number are one.
+    pub(super) fn wait_rows(&self) -> Vec<WaitRow> {
+        let living = self.tasks.iter().map(|(tid, task)| (*tid, task));
+        let tasks = self.ended.iter().map(|(tid, task)| (*tid, task)).chain(living);
+        let rows = tasks.flat_map(|(of_tid, task)| task.behind.iter().map(move |charge| (of_tid, charge)));
+        let mut rows = merge_equal(
+            rows.map(|(of_tid, charge)| {
+                let (behind, program) = self.programs.words(charge.front);
+                WaitRow {
+                    of_tid,
+                    began: charge.began,
+                    behind,
+                    program: program.to_owned(),
+                    waits: charge.waits,
+                    ns: charge.ns,
+                }
+            })
+            .collect(),
+        );
+        rows.sort_by_key(|row| std::cmp::Reverse(row.ns));
+        rows
+    }
+
     fn histogram_rows(&self) -> Vec<HistogramRow> {
         let mut rows = Vec::new();
         let mut put = |metric: &str, of: &str, distribution: &Distribution| {
@@ -158,6 +185,10 @@ fn identity(tid: u32, task: &TaskState) -> TaskRow {
         parent_pid: task.parent_pid,
         comm: if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() },
         kernel_thread: task.kernel_thread,
+        policy: task.scheduling.policy,
+        nice: task.scheduling.nice,
+        realtime_priority: task.scheduling.realtime_priority,
+        cpus_allowed: task.scheduling.cpus.as_ref().map(CpuList::to_string),
         first_ns: task.first_ns,
         last_ns: task.last_ns,
         ..TaskRow::default()
@@ -178,6 +209,7 @@ fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> T
         run_ns: task.slices.total_ns() + running_ns,
         wait_ns: task.waits.total_ns(),
         waits: task.waits.count(),
+        idle_elsewhere_ns: task.cpu_set.map(|_| task.idle_elsewhere_ns),
         wait_p50_ns,
         wait_p90_ns,
         wait_p99_ns,

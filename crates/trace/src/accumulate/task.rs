@@ -1,7 +1,8 @@
 //! One task, as its events make it up.
 
 use super::distribution::Distribution;
-use crate::event::Counts;
+use super::waits::{Charges, Front};
+use crate::event::{Counts, Scheduling};
 
 /// Migrations by the nearest cache that the two CPUs share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,15 @@ pub(super) struct TaskState {
     pub(super) costs: u64,
     pub(super) process_switches: u64,
     pub(super) thread_switches: u64,
+    pub(super) scheduling: Scheduling,
+    /// The number of the set of CPUs that it may use, once it has waited.
+    pub(super) cpu_set: Option<usize>,
+    /// The number of its program; none until it is asked for, and after a change of its name.
+    pub(super) program: Option<Front>,
+    pub(super) behind: Charges,
+    pub(super) idle_elsewhere_ns: u64,
+    /// It is not recorded, and had the CPU while a task that is recorded waited.
+    pub(super) was_in_front: bool,
     pub(super) now: Now,
 }
 
@@ -53,6 +63,33 @@ pub(super) struct Now {
     pub(super) queued_ns: Option<u64>,
     pub(super) waker: Option<u32>,
     pub(super) preempted_by: Option<u32>,
+    /// It could go on when it left its CPU, and was not woken since.
+    pub(super) was_runnable: bool,
+    /// How long one of the CPUs that it may use was idle when it began to wait.
+    pub(super) idle_then_ns: Option<u64>,
+}
+
+impl TaskState {
+    /// Takes a name.
+    pub(super) fn rename(&mut self, comm: &str) {
+        if self.comm != comm {
+            comm.clone_into(&mut self.comm);
+            self.program = None;
+        }
+    }
+
+    /// Takes what is known of how it is scheduled.
+    pub(super) fn schedule(&mut self, new: &Scheduling) {
+        let known = &mut self.scheduling;
+        known.policy = new.policy.or(known.policy);
+        known.nice = new.nice.or(known.nice);
+        known.realtime_priority = new.realtime_priority.or(known.realtime_priority);
+        if new.cpus.is_some() && new.cpus != known.cpus {
+            known.cpus.clone_from(&new.cpus);
+            self.cpu_set = None;
+            self.now.idle_then_ns = None;
+        }
+    }
 }
 
 /// A task's switches. Where the kernel counts them, each switch has the kernel's counts from before that switch, so even lost events leave the

@@ -1,7 +1,8 @@
 //! Hand-worked runs.
 
 use super::*;
-use crate::event::Counts;
+use crate::event::{Counts, Interrupts};
+use crate::tables::{InFront, WaitStart};
 use proptest::prelude::*;
 
 fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: u32) -> Event {
@@ -116,6 +117,7 @@ fn a_number_given_again_is_another_task() {
             comm: "child".into(),
             kernel_thread: false,
             group: Some(9),
+            scheduling: Scheduling::default(),
             kind,
         })
     };
@@ -202,6 +204,7 @@ fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
                 comm: "child".into(),
                 kernel_thread: false,
                 group: None,
+                scheduling: Scheduling::default(),
                 kind: LifeKind::Fork,
             }),
             &mut Vec::new(),
@@ -356,4 +359,109 @@ fn a_task_that_left_without_an_event_does_not_run_until_the_end() {
     let tables = accumulator.snapshot(9000, History::Whole, &|_| None);
     let run_ns: u64 = tables.tasks.iter().map(|task| task.run_ns).sum();
     assert!(run_ns <= 100, "7 is not known to have run, and 8 ran for at most 100 ns: {run_ns}");
+}
+
+/// The parts of a task's waits in a table, by how they began and what was in front.
+fn parts(tables: &Tables, of_tid: u32) -> Vec<(WaitStart, InFront, &str, u64, u64)> {
+    let rows = tables.waits.iter().filter(|row| row.of_tid == of_tid);
+    let mut parts: Vec<_> =
+        rows.map(|row| (row.began, row.behind, row.program.as_str(), row.waits, row.ns)).collect();
+    parts.sort_unstable_by_key(|part| (part.0 == WaitStart::Preempted, part.2, part.4));
+    parts
+}
+
+/// Task 5 is woken while task 6 runs, and comes after tasks 6 and 7. Then it is preempted by 7, during which interrupts take 30 of 100 ns.
+#[test]
+fn a_wait_is_charged_to_what_had_the_cpu_and_by_how_it_began() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    for tid in [5, 6, 7] {
+        accumulator.name(&known(tid));
+    }
+    let interrupts = |at_ns, ns| Event::Interrupts(Interrupts { at_ns, cpu: 0, ns });
+    let events = [
+        switch(0, 0, 0, PrevState::Runnable, 6),
+        wake(100, 1, 5, 9),
+        switch(150, 0, 6, PrevState::Runnable, 7),
+        switch(400, 0, 7, PrevState::Sleeping, 5),
+        switch(500, 0, 5, PrevState::Runnable, 7),
+        interrupts(600, 30),
+        switch(700, 0, 7, PrevState::Sleeping, 5),
+        switch(800, 0, 5, PrevState::Sleeping, 6),
+    ];
+    for event in &events {
+        accumulator.take(event, &mut Vec::new());
+    }
+    let tables = accumulator.snapshot(1000, History::Whole, &|_| None);
+    use {
+        InFront::{Interrupt, Task},
+        WaitStart::{Preempted, Woken},
+    };
+    let expected = [
+        (Woken, Task, "task6", 1, 50),
+        (Woken, Task, "task7", 1, 250),
+        (Preempted, Interrupt, "", 1, 30),
+        (Preempted, Task, "task7", 1, 170),
+    ];
+    assert_eq!(parts(&tables, 5), expected);
+    let row = tables.tasks.iter().find(|row| row.tid == 5).unwrap();
+    assert_eq!(row.wait_ns, 500, "the parts add up to it");
+}
+
+/// CPU 1 is idle from 200 to 300, while task 5 waits for CPU 0 from 100 to 400. A task that may not use CPU 1 had no use of that.
+#[test]
+fn another_cpu_was_idle_only_where_the_task_may_use_it() {
+    for (cpus, idle_ns) in [(None, 100), (Some("0-1"), 100), (Some("0"), 0)] {
+        let mut accumulator = Accumulator::new(0, caches(), false);
+        let scheduling = Scheduling { cpus: cpus.map(|list| list.parse().unwrap()), ..Scheduling::default() };
+        accumulator.name(&TaskInfo { scheduling: scheduling.clone(), ..known(5) });
+        let events = [
+            switch(10, 0, 0, PrevState::Runnable, 6),
+            switch(20, 1, 0, PrevState::Runnable, 8),
+            wake(100, 1, 5, 9),
+            switch(200, 1, 8, PrevState::Sleeping, 0),
+            switch(300, 1, 0, PrevState::Runnable, 8),
+            switch(400, 0, 6, PrevState::Sleeping, 5),
+        ];
+        for event in &events {
+            accumulator.take(event, &mut Vec::new());
+        }
+        let idle = |accumulator: &mut Accumulator| {
+            let tables = accumulator.snapshot(1000, History::Whole, &|_| None);
+            tables.tasks.iter().find(|row| row.tid == 5).unwrap().idle_elsewhere_ns
+        };
+        assert_eq!(idle(&mut accumulator), Some(idle_ns), "{cpus:?}");
+        // It turns out that the task may use another CPU than was assumed: what was compared is worth nothing.
+        let other = Scheduling { cpus: Some("3".parse().unwrap()), ..scheduling };
+        accumulator.reschedule(5, &other);
+        assert_eq!(idle(&mut accumulator), None, "{cpus:?}");
+    }
+}
+
+proptest! {
+    /// Whatever runs: the parts of a task's waits are its waits.
+    #[test]
+    fn parts_of_waits_add_up(steps in prop::collection::vec((0_u32..2, 0_u32..6, any::<bool>(), 0_u8..8, 1_u64..50), 1..200)) {
+        let mut accumulator = Accumulator::new(0, caches(), false);
+        let mut running = [0_u32; 2];
+        let (mut now_ns, mut switches) = (0, Vec::new());
+        for (cpu, next, runnable, kind, ns) in steps {
+            now_ns += ns;
+            let prev = std::mem::replace(&mut running[cpu as usize], next);
+            let state = if runnable && prev != 0 { PrevState::Runnable } else { PrevState::Sleeping };
+            let event = match kind {
+                0 => Event::Interrupts(Interrupts { at_ns: now_ns, cpu, ns: ns / 2 }),
+                1 | 2 => wake(now_ns, cpu, 1 + next, 9),
+                _ => switch(now_ns, cpu, prev, state, next),
+            };
+            if kind < 3 {
+                running[cpu as usize] = prev;
+            }
+            accumulator.take(&event, &mut switches);
+        }
+        let tables = accumulator.snapshot(now_ns + 100, History::Whole, &|_| None);
+        for task in &tables.tasks {
+            let sum: u64 = tables.waits.iter().filter(|row| row.of_tid == task.tid).map(|row| row.ns).sum();
+            prop_assert_eq!(sum, task.wait_ns, "{}", task.tid);
+        }
+    }
 }

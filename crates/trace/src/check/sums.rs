@@ -3,7 +3,7 @@
 use super::{Facts, MS, sum, sum_known, with_tolerance};
 use crate::model::{Origin, Scope};
 use crate::tables::{CgroupRow, Columns, IntervalRow, SwitchRow, TaskRow, TraceView};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use swtch_units::input_error::Checks;
 
 pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
@@ -12,6 +12,7 @@ pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     intervals(trace, facts, checks);
     cgroups(trace, facts, checks);
     pairs(trace, facts, checks);
+    waits(trace, checks);
 }
 
 /// Requires that two counts of one thing agree up to what may be missing.
@@ -125,6 +126,24 @@ fn cgroups(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     most("involuntary", |row| row.involuntary, |row| row.involuntary);
     most("run_ns", |row| row.run_ns, |row| row.run_ns);
     most("wait_ns", |row| row.wait_ns, |row| row.wait_ns);
+}
+
+/// The parts of waits are no more than the waits.
+fn waits(trace: TraceView<'_>, checks: &mut Checks) {
+    let mut parts: HashMap<u32, u64> = HashMap::new();
+    for row in &trace.waits {
+        let ns = parts.entry(row.of_tid).or_default();
+        *ns = ns.saturating_add(row.ns);
+    }
+    let mut waits: HashMap<u32, u64> = HashMap::new();
+    for task in &trace.tasks {
+        let ns = waits.entry(task.tid).or_default();
+        *ns = ns.saturating_add(task.wait_ns);
+    }
+    for (tid, ns) in parts {
+        let most = waits.get(&tid).copied().unwrap_or(0);
+        checks.at_most(&format!("waits.ns of tid {tid}, summed"), ns, most, "its wait_ns in ns");
+    }
 }
 
 /// Pairs of tasks are parts of what each did.

@@ -141,6 +141,7 @@ fn honest() -> Whole {
             tasks: 2,
             ..CgroupRow::default()
         }],
+        waits: Vec::new(),
         wakes: vec![
             WakeRow { waker_tid: 10, wakee_tid: 11, count: 50, same_cpu: Some(20) },
             WakeRow { waker_tid: 11, wakee_tid: 10, count: 100, same_cpu: Some(10) },

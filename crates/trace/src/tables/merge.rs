@@ -36,6 +36,7 @@ impl Tables {
             cgroups: merge_rows(&self.cgroups, &later.cgroups, |_, _, _| {}),
             wakes: merge_rows(&self.wakes, &later.wakes, |_, _, _| {}),
             preemptions: merge_rows(&self.preemptions, &later.preemptions, |_, _, _| {}),
+            waits: merge_rows(&self.waits, &later.waits, |_, _, _| {}),
             interrupts: merge_rows(&self.interrupts, &later.interrupts, |_, _, _| {}),
             intervals: merge_rows(&self.intervals, &later.intervals, |_, _, _| {}),
             stacks: merge_rows(&self.stacks, &later.stacks, |_, _, _| {}),
@@ -44,6 +45,7 @@ impl Tables {
         merged.wakes.sort_by_key(|row| Reverse(row.count));
         merged.preemptions.sort_by_key(|row| Reverse(row.count));
         merged.stacks.sort_by_key(|row| Reverse(row.switches));
+        merged.waits.sort_by_key(|row| Reverse(row.ns));
         merged
     }
 
@@ -74,6 +76,7 @@ impl Tables {
             cgroups: delta_rows(&self.cgroups, &earlier.cgroups, growth, |_, _, _| {}),
             wakes: delta_rows(&self.wakes, &earlier.wakes, growth, |_, _, _| {}),
             preemptions: delta_rows(&self.preemptions, &earlier.preemptions, growth, |_, _, _| {}),
+            waits: delta_rows(&self.waits, &earlier.waits, growth, |_, _, _| {}),
             interrupts: delta_rows(&self.interrupts, &earlier.interrupts, growth, |_, _, _| {}),
             intervals: delta_rows(&self.intervals, &earlier.intervals, growth, |_, _, _| {}),
             stacks: delta_rows(&self.stacks, &earlier.stacks, growth, |_, _, _| {}),

@@ -3,7 +3,8 @@
 use super::FORMATS;
 use serde::{Deserialize, Serialize};
 use swtch_columns::rules::Merge;
-use swtch_columns::{Column, Columns, column, table};
+use swtch_columns::{Column, Columns, column, column_of_words, table};
+use swtch_units::words;
 
 table! {
     /// A thread over the whole run.
@@ -22,6 +23,14 @@ table! {
         pub cgroup: Option<String> [none, Last],
         /// Whether it is a thread of the kernel.
         pub kernel_thread: bool [none, Last],
+        /// Its scheduling policy, the last one it had.
+        pub policy: Option<SchedPolicy> [none, Last],
+        /// Its nice value, the last one it had.
+        pub nice: Option<i32> [none, Last],
+        /// Its real-time priority, from 1 to 99, in the policies `fifo` and `rr`.
+        pub realtime_priority: Option<u32> [none, Last],
+        /// The CPUs that it may use, such as `0-3`, as far as known: last read when it was made, executed a program or ended, or at the end.
+        pub cpus_allowed: Option<String> [none, Last],
         /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, or ran
         /// before it while it waited. They have no figures.
         pub in_scope: bool [none, Last],
@@ -41,6 +50,8 @@ table! {
         pub wait_ns: u64 [ns, Sum],
         /// Times it waited in a run queue.
         pub waits: u64 [count, Sum],
+        /// Of `wait_ns`, time in which another CPU was idle that it may use; of all CPUs where those that it may use are not known.
+        pub idle_elsewhere_ns: Option<u64> [ns, Sum],
         /// Median of one wait, ns.
         pub wait_p50_ns: Option<u64> [ns, Quantile],
         /// Nine waits of ten were at most this long, ns.
@@ -80,9 +91,46 @@ table! {
     }
 }
 
+words! {
+    /// A scheduling policy (`SCHED_*`, include/uapi/linux/sched.h, v6.18).
+    pub enum SchedPolicy("scheduling policy"): u32 {
+        /// The ordinary one.
+        Other = "other" => 0,
+        /// Real time, until it blocks.
+        Fifo = "fifo" => 1,
+        /// Real time, in turns.
+        Rr = "rr" => 2,
+        /// Ordinary, for work in batches.
+        Batch = "batch" => 3,
+        /// Only when no other task wants the CPU.
+        Idle = "idle" => 5,
+        /// Real time, by deadlines.
+        Deadline = "deadline" => 6,
+        /// That of a sched_ext scheduler.
+        Ext = "ext" => 7,
+    }
+}
+column_of_words!(SchedPolicy);
+
+impl SchedPolicy {
+    /// By the kernel's number.
+    pub fn from_kernel(number: u32) -> Option<Self> {
+        <Self as swtch_units::Word>::WORDS.iter().copied().find(|policy| policy.facts() == number)
+    }
+
+    /// Whether its tasks go before all ordinary ones.
+    pub fn is_realtime(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr | Self::Deadline)
+    }
+}
+
+/// Columns that `swtch/trace/2` does not have.
+const SINCE_3: [&str; 5] = ["policy", "nice", "realtime_priority", "cpus_allowed", "idle_elsewhere_ns"];
+
 /// In `swtch/trace/1` the column `cold_switch_ins` is called `displaced`.
 fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
-    let columns = TaskRow::columns().into_iter().map(|new| match new.about().name {
+    let second = || TaskRow::columns().into_iter().filter(|new| !SINCE_3.contains(&new.about().name));
+    let first = second().map(|new| match new.about().name {
         "cold_switch_ins" => column::<TaskRow, Option<u64>>(
             ["displaced", "count", "", ""],
             |row| &row.cold_switch_ins,
@@ -90,7 +138,7 @@ fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
         ),
         _ => new,
     });
-    vec![columns.collect()]
+    vec![second().collect(), first.collect()]
 }
 
 impl TaskRow {

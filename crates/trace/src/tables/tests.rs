@@ -203,6 +203,7 @@ fn any_tables() -> impl Strategy<Value = Tables> {
         cgroups: any_rows(&rows),
         wakes: any_rows(&rows),
         preemptions: any_rows(&rows),
+        waits: any_rows(&rows),
         interrupts: any_rows(&rows),
         intervals: any_rows(&rows),
         stacks: any_rows(&rows),

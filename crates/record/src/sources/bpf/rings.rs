@@ -2,15 +2,18 @@
 
 use super::horizon::{CpuRound, Horizon, RingState};
 use super::shared::{
-    ENTERING, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT,
-    FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    ENTERING, EVENT_INTERRUPTS, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP,
+    FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_NAME, INFO_SEEN,
+    INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::{Drained, Ring, comm};
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
-use swtch_trace::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
+use swtch_trace::event::{Counts, Event, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
+use swtch_trace::tables::SchedPolicy;
+use swtch_units::CpuId;
 
 /// Events of a CPU that were lost because its ring was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,6 +135,9 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             waker_tid: (!has(FLAG_INTERRUPT)).then_some(raw.other),
             new: has(FLAG_NEW),
         })),
+        EVENT_INTERRUPTS => {
+            Some(Event::Interrupts(Interrupts { at_ns: raw.at_ns, cpu, ns: raw.cost_ns.into() }))
+        }
         _ => None,
     }
 }
@@ -141,6 +147,8 @@ fn life(raw: RawInfo) -> Option<Event> {
         INFO_FORK => LifeKind::Fork,
         INFO_EXEC => LifeKind::Exec,
         INFO_EXIT => LifeKind::Exit,
+        INFO_SEEN => LifeKind::Seen,
+        INFO_NAME => LifeKind::Name,
         _ => return None,
     };
     Some(Event::Life(Life {
@@ -151,6 +159,19 @@ fn life(raw: RawInfo) -> Option<Event> {
         comm: comm(&raw.comm),
         kernel_thread: raw.kernel_thread != 0,
         group: (raw.group > 0).then_some(raw.group),
+        scheduling: scheduling(&raw),
         kind,
     }))
+}
+
+/// How the task is scheduled. Of a machine of more than 64 CPUs the programs do not report all that it may use.
+fn scheduling(raw: &RawInfo) -> Scheduling {
+    let cpus = (0..u64::BITS).filter(|cpu| raw.cpus >> cpu & 1 == 1).map(CpuId::new);
+    let whole = raw.cpus.count_ones() == raw.cpus_allowed;
+    Scheduling {
+        policy: SchedPolicy::from_kernel(raw.policy),
+        nice: Some(raw.nice),
+        realtime_priority: (raw.realtime_priority > 0).then_some(raw.realtime_priority),
+        cpus: whole.then(|| cpus.collect()),
+    }
 }

@@ -10,6 +10,7 @@ use crate::sources::ring::Lapped;
 
 pub(super) const EVENT_SWITCH: u8 = 1;
 pub(super) const EVENT_WAKE: u8 = 2;
+pub(super) const EVENT_INTERRUPTS: u8 = 3;
 
 pub(super) const FLAG_PREEMPT: u8 = 1 << 0;
 pub(super) const FLAG_ADDRESS_SPACE: u8 = 1 << 1;
@@ -25,6 +26,8 @@ pub(super) const ENTERING: u64 = 1;
 pub(super) const INFO_FORK: u32 = 1;
 pub(super) const INFO_EXEC: u32 = 2;
 pub(super) const INFO_EXIT: u32 = 3;
+pub(super) const INFO_SEEN: u32 = 4;
+pub(super) const INFO_NAME: u32 = 5;
 /// Places in the ring of infos of each CPU, as a power of two.
 pub(super) const INFO_SHIFT: u32 = 12;
 
@@ -57,4 +60,4 @@ impl Lapped for RawInfo {
 // As the other half asserts.
 const _: () = assert!(size_of::<RawEvent>() == 32 && size_of::<RawRing>() == 256);
 const _: () = assert!(std::mem::offset_of!(RawRing, tail) == 128);
-const _: () = assert!(size_of::<RawInfo>() == 56 && std::mem::offset_of!(RawInfo, lap) == 52);
+const _: () = assert!(size_of::<RawInfo>() == 80 && std::mem::offset_of!(RawInfo, lap) == 76);

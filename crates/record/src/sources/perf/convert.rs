@@ -3,7 +3,7 @@
 use super::record::{Record, What};
 use std::collections::{HashMap, HashSet};
 use swtch_trace::accumulate::TaskInfo;
-use swtch_trace::event::{Event, LifeKind, PrevState, Switch};
+use swtch_trace::event::{Event, LifeKind, PrevState, Scheduling, Switch};
 
 /// What a record comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,8 @@ impl Converter {
                 let parent = self.tasks.get(parent_tid).cloned().unwrap_or_default();
                 // A thread has its process's parent.
                 let grand = if tid == pid { Some(*parent_pid) } else { parent.parent_pid };
-                let child = TaskInfo { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
+                let scheduling = Scheduling::default();
+                let child = TaskInfo { tid: *tid, pid: *pid, parent_pid: grand, scheduling, ..parent };
                 self.leaving.remove(tid);
                 emit(SampleRecord::Event(child.life(record.at_ns, LifeKind::Fork)));
                 self.tasks.insert(*tid, child);
