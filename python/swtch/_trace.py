@@ -39,6 +39,7 @@ TraceTable = Literal[
     "cgroups",
     "wakes",
     "preemptions",
+    "waits",
     "interrupts",
     "intervals",
     "stacks",
@@ -147,7 +148,7 @@ class Trace:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header as in its file, `swtch/trace/2`."""
+        """The header as in its file, `swtch/trace/3`."""
         return dict(json.loads(self._native.header()))
 
     def table(self, name: TraceTable) -> Table:

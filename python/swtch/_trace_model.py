@@ -1,4 +1,4 @@
-"""The parts of a Trace's header and of its bill, field for field those of `swtch/trace/2`. Times are nanoseconds; `None` is unavailable."""
+"""The parts of a Trace's header and of its bill, field for field those of `swtch/trace/3`. Times are nanoseconds; `None` is unavailable."""
 
 from __future__ import annotations
 
@@ -296,6 +296,90 @@ class Advice:
     """What the switches concerned took, as a share of the tasks' CPU time; no bound of what the change saves."""
     saving: str
     """An estimate of the CPU time that the change saves."""
+    saves_wait_ns: int | None
+    """Waiting in run queues that the change takes away at most; `None` where CPU time is concerned."""
+
+
+@dataclass(frozen=True)
+class WaitPart:
+    """What had the CPU during a part of a program's waiting."""
+
+    cause: Literal["task", "idle", "interrupt", "unseen"]
+    """What it is."""
+    program: str | None
+    """The name of the tasks in front, where tasks were."""
+    ns: int
+    """How long."""
+    share: float
+    """As a part of the program's waiting."""
+    woken_ns: int
+    """Of `ns`, in waits after wake-ups."""
+    preempted_ns: int
+    """Of `ns`, in waits after preemptions."""
+    tasks: int
+    """Tasks of that name."""
+    parent_pid: int | None
+    """The process that made them, where there are several and all have the same."""
+    nice: int | None
+    """Their nice value, where all have the same."""
+    policy: str | None
+    """Their policy, where all have the same."""
+    kernel_threads: bool
+    """They are threads of the kernel."""
+    in_scope: bool
+    """They were recorded."""
+
+
+@dataclass(frozen=True)
+class ProgramWaits:
+    """The waits of the tasks of one name."""
+
+    program: str
+    """Its name."""
+    tasks: int
+    """Its tasks that waited."""
+    waits: int
+    """How often they waited."""
+    wait_ns: int
+    """How long in all."""
+    woken_ns: int
+    """Of this, after wake-ups."""
+    preempted_ns: int
+    """Of this, after preemptions."""
+    p50_ns: int | None
+    """Median of one wait."""
+    p99_ns: int | None
+    """99 waits of 100 were at most this long."""
+    max_ns: int | None
+    """The longest wait."""
+    idle_elsewhere_ns: int | None
+    """Of `wait_ns`, time in which another CPU was idle that the tasks may use."""
+    cpus_allowed: str | None
+    """The CPUs that the tasks may use, where it is the same for all."""
+    nice: int | None
+    """The nice value, where all tasks have the same."""
+    behind: tuple[WaitPart, ...]
+    """What had the CPU meanwhile, the longest first; the parts add up to `wait_ns`."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The waits of the recorded tasks."""
+
+    wait_ns: int
+    """How long the tasks waited in run queues in all."""
+    waits: int
+    """How often."""
+    p50_ns: int | None
+    """Median of one wait."""
+    p99_ns: int | None
+    """99 waits of 100 were at most this long."""
+    max_ns: int | None
+    """The longest wait."""
+    longest_of: str | None
+    """The program of the longest wait."""
+    programs: tuple[ProgramWaits, ...]
+    """By program, the one that suffered most first."""
 
 
 @dataclass(frozen=True)
@@ -324,6 +408,8 @@ class Bill:
     """What most of the switches come from, the largest first."""
     money: Money | None
     """In money, where a price was given."""
+    waits: Waits | None
+    """How long the tasks waited for a CPU, and behind what; `None` where single switches were not recorded."""
     caveats: tuple[dict[str, Any], ...]
     """Causes outside the workload that could explain the figures, the most important first; `kind` says which it is."""
     advice: tuple[Advice, ...]

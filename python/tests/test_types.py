@@ -69,7 +69,7 @@ def test_no_type_has_drifted(name: str, schema: dict[str, Any]) -> None:
 def test_a_trace_has_what_its_header_has() -> None:
     trace = swtch.Trace.load(ROOT / "fixtures" / "traces" / "machine.swtch")
     assert {*SCHEMAS["Trace"]["properties"]} - {"schema", "tables"} <= {*vars(trace)}
-    assert trace.header["schema"] == "swtch/trace/2" and [*trace.tables] == [one.name for one in trace.files]
+    assert trace.header["schema"] == "swtch/trace/3" and [*trace.tables] == [one.name for one in trace.files]
     kinds = [one["properties"] for one in SCHEMAS["Trace"]["$defs"]["Scope"]["oneOf"]]
     assert {key for properties in kinds for key in properties} == {*vars(trace.scope)}
     assert [properties["kind"]["const"] for properties in kinds] == [

@@ -31,3 +31,4 @@ mod slow_spans;
 mod stacks;
 mod terminal;
 mod top;
+mod waits;

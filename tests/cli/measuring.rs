@@ -60,9 +60,9 @@ fn the_published_schemas_are_those_the_types_give() {
     let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
     assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
     let printed = json(swtch(home.path()).args(["schema", "trace"]));
-    let of_traces = crate::common::fixture("../docs/schemas/trace-2.json");
+    let of_traces = crate::common::fixture("../docs/schemas/trace-3.json");
     let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
-    assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-2.json");
+    assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-3.json");
 }
 
 fn fixture_json(name: &str) -> Value {

@@ -200,7 +200,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
-    swtch schema trace > trace-2.schema.json")]
+    swtch schema trace > trace-3.schema.json")]
 pub(crate) struct SchemaArgs {
     /// The kind of file
     #[arg(value_enum)]
@@ -235,7 +235,7 @@ pub(crate) struct ManArgs {
 pub(crate) enum SchemaOf {
     /// `swtch/profile/1`
     Profile,
-    /// `swtch/trace/2`, the header
+    /// `swtch/trace/3`, the header
     Trace,
 }
 

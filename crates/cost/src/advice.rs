@@ -40,7 +40,7 @@ const LEAST_WAKES: u64 = 100;
 const MOST_SHARE_OF_TWO: f64 = 0.9;
 /// Above this, one thread makes nearly all wake-ups within a process: it dispatches work to the others.
 const MOST_SHARE_OF_ONE: f64 = 0.9;
-/// Hand-overs that took less of the CPU time than this are no lock that matters.
+/// A lock whose hand-overs took less of the CPU time than this does not matter.
 const LEAST_HAND_OVERS: f64 = 0.01;
 const LEAST_THROTTLED: f64 = 0.05;
 /// Waits that are a smaller part of the recording than this are not worth a change to other programs.

@@ -68,7 +68,7 @@ impl Trace {
         self.0.folder()
     }
 
-    /// The header as JSON, `swtch/trace/2`.
+    /// The header as JSON, `swtch/trace/3`.
     fn header(&self) -> PyResult<String> {
         serde_json::to_string(&self.0.header).map_err(mistake)
     }

@@ -25,17 +25,17 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         kernel_thread: fs::read(format!("{directory}/stat"))
             .is_ok_and(|text| thread_files::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
-        scheduling: scheduling(&folder),
+        scheduling: scheduling(&directory),
     })
 }
 
 /// How a task is scheduled, from the files in its directory.
-fn scheduling(folder: &str) -> Scheduling {
-    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+fn scheduling(directory: &str) -> Scheduling {
+    let stat = fs::read_to_string(format!("{directory}/stat")).unwrap_or_default();
     // Fields are numbered as in proc_pid_stat(5); behind the name follows the third.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let at = |number: usize| fields.get(number - 3).copied();
-    let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+    let status = fs::read_to_string(format!("{directory}/status")).unwrap_or_default();
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     Scheduling {
         nice: at(19).and_then(|field| field.parse().ok()),

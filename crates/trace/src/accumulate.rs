@@ -611,7 +611,11 @@ impl Accumulator {
         task.group = task.group.take().or(inherited);
         task.was_in_front |= seen;
         task.pid = Some(life.pid);
-        task.parent_pid = Some(life.parent_pid);
+        // A task whose maker has ended is given to another process.
+        if life.kind == LifeKind::Fork {
+            task.parent_pid = Some(life.parent_pid);
+        }
+        task.parent_pid.get_or_insert(life.parent_pid);
         task.rename(&life.comm);
         task.schedule(&life.scheduling);
         task.kernel_thread = life.kernel_thread;
@@ -690,7 +694,9 @@ impl Accumulator {
             self.add_cpus(index + 1);
         }
         let front = self.front(self.cpus[index].current_tid);
-        self.cpus[index].timeline.extend(interrupts.at_ns, front, interrupts.ns);
+        let timeline = &mut self.cpus[index].timeline;
+        timeline.extend(interrupts.at_ns.saturating_sub(interrupts.over_ns), front, 0);
+        timeline.extend(interrupts.at_ns, front, interrupts.ns);
     }
 
     /// A task that counts is queued: notes how long a CPU that it may use was idle so far.
@@ -715,12 +721,10 @@ impl Accumulator {
         let now = self.cpus.get(cpu).map_or(0, |cpu| cpu.current_tid);
         let now = self.front(now);
         let (Some(task), Some(state)) = (self.tasks.get_mut(&tid), self.cpus.get(cpu)) else { return };
-        let mut last = None;
         let mut idle_ns = 0;
         state.timeline.divide(queued_ns, switch.at_ns, now, |front, ns| {
-            task.behind.add(began, front, u64::from(last != Some(front)), ns);
+            task.behind.add(began, front, switch.at_ns, ns);
             idle_ns += if front == Front::IDLE { ns } else { 0 };
-            last = Some(front);
         });
         if let (Some(then_ns), Some(set)) = (task.now.idle_then_ns.take(), task.cpu_set) {
             // While its own CPU is idle, one of them is.

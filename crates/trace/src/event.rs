@@ -144,8 +144,10 @@ pub struct Interrupts {
     pub at_ns: u64,
     /// The CPU.
     pub cpu: u32,
-    /// How long interrupts had it since the last switch or the last such event on this CPU, ns.
+    /// How long interrupts had it, ns.
     pub ns: u64,
+    /// In how much time until then, ns.
+    pub over_ns: u64,
 }
 
 /// How the scheduler treats a task, as far as it is known.

@@ -1,6 +1,6 @@
 //! The Trace: what ran where and when, recorded, imported or simulated.
 //!
-//! On disk a Trace is a directory `NAME.swtch/` with `header.json` (schema `swtch/trace/2`) and Parquet tables that DuckDB, pandas,
+//! On disk a Trace is a directory `NAME.swtch/` with `header.json` (schema `swtch/trace/3`) and Parquet tables that DuckDB, pandas,
 //! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
 //! recorded, [`reader`] reads one. A recorder or a simulator, which sees [`event`]s, builds the tables with [`accumulate`].
 //!
@@ -39,7 +39,7 @@ pub use swtch_columns::growth;
 pub use tables::{Tables, TraceView};
 pub use writer::{Destination, Writer};
 
-/// The JSON Schema of the header, `swtch/trace/2`, generated from the types.
+/// The JSON Schema of the header, `swtch/trace/3`, generated from the types.
 ///
 /// ```
 /// let schema = swtch_trace::json_schema();

@@ -1,4 +1,4 @@
-//! The types of the header, `swtch/trace/2`.
+//! The types of the header, `swtch/trace/3`.
 //!
 //! Times are in nanoseconds. A figure that is `None` is unavailable and has its reason in [`Header::unavailable`]; it is never zero
 //! in that case.
@@ -72,7 +72,7 @@ impl Header {
     /// ```
     /// use swtch_trace::model::{Header, Provenance, Scope};
     /// let header = Header::new(Provenance::default(), swtch_topology::Host::default(), Scope::Machine);
-    /// assert_eq!(header.schema, "swtch/trace/2");
+    /// assert_eq!(header.schema, "swtch/trace/3");
     /// ```
     pub fn new(provenance: Provenance, host: Host, scope: Scope) -> Self {
         Self {

@@ -20,7 +20,11 @@ pub(super) fn shorter_waits(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     let Some(waits) = &bill.waits else { return Vec::new() };
     let least_ns = (LEAST_OF_DURATION * inputs.trace.header.duration_ns as f64) as u64;
     let online = inputs.trace.header.host.cpus.iter().filter(|cpu| cpu.online).count();
-    let programs = waits.programs.iter().take(PROGRAMS);
+    // A program that only waits when it is preempted works longer; nothing of it comes late.
+    let late = |program: &ProgramWaits| program.woken_ns >= program.preempted_ns;
+    let programs = waits.programs.iter().enumerate().take(PROGRAMS);
+    let programs =
+        programs.filter(|(place, program)| *place == 0 || late(program)).map(|(_, program)| program);
     let parts = programs.flat_map(|waiting| waiting.behind.iter().map(move |part| (waiting, part)));
     let large = parts.filter(|(_, part)| part.share >= LEAST_SHARE && part.ns >= least_ns);
     let mut found: Vec<Advice> = large.filter_map(|(waiting, part)| of_part(waiting, part, online)).collect();
@@ -52,7 +56,7 @@ fn of_part(waiting: &ProgramWaits, part: &WaitPart, online: usize) -> Option<Adv
             format!("{name} on another CPU (taskset), or less of the work that {front} does"),
         ),
         (InFront::Task, Some(front)) => {
-            (format!("{front} runs before {name}"), give_way(waiting, part, front, few_cpus.as_deref()))
+            (format!("{front} runs before {name}"), yielding(waiting, part, front, few_cpus.as_deref()))
         }
         _ => return None,
     };
@@ -74,7 +78,7 @@ fn few_cpus(waiting: &ProgramWaits, online: usize) -> Option<String> {
 }
 
 /// How another program can give way.
-fn give_way(waiting: &ProgramWaits, part: &WaitPart, front: &str, few_cpus: Option<&str>) -> String {
+fn yielding(waiting: &ProgramWaits, part: &WaitPart, front: &str, few_cpus: Option<&str>) -> String {
     let idle = waiting.idle_elsewhere_ns.is_some_and(|ns| ns as f64 >= IDLE_ENOUGH * waiting.wait_ns as f64);
     let mut ways = Vec::new();
     if part.policy.is_some_and(SchedPolicy::is_realtime) {

@@ -101,12 +101,13 @@ static __always_inline void complete(struct event *event, u64 place)
 /* Writes how long interrupts had this CPU until `at_ns`, if it is `least_ns` or more. */
 static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 least_ns)
 {
-	u64 ns = ring->interrupt_ns, place;
+	u64 ns = ring->interrupt_ns, over_ns = at_ns - ring->interrupt_from_ns, place;
 	struct event *event;
 
 	if (ns < least_ns)
 		return;
 	ring->interrupt_ns = 0;
+	ring->interrupt_from_ns = at_ns;
 	if (scoped && !ring->waiting)
 		return;
 	event = next_event(ring, &place);
@@ -120,7 +121,7 @@ static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 
 	event->state = 0;
 	event->kind = EVENT_INTERRUPTS;
 	event->flags = 0;
-	event->voluntary = 0;
+	event->voluntary = over_ns > 0xffffffff ? 0xffffffff : over_ns;
 	event->involuntary = 0;
 	complete(event, place);
 }
@@ -260,7 +261,7 @@ static __always_inline void tell(struct task_struct *task, struct task_struct *p
 	*(volatile u32 *)&info->lap = (place >> INFO_SHIFT) + 1;
 }
 
-/* Tasks outside the scope that were told of, with a number made of their names. */
+/* Tasks outside the scope that have an info, with a number made of their names. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -268,7 +269,7 @@ struct {
 	__type(value, u64);
 } told SEC(".maps");
 
-/* Tells of a task outside the scope that had this CPU while one of the scope waited for it. */
+/* Writes the info of a task outside the scope that had this CPU while one of the scope waited for it. */
 static __always_inline void tell_in_front(struct ring *ring, struct task_struct *task)
 {
 	u32 tid = task->pid;

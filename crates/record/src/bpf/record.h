@@ -41,7 +41,10 @@ struct event {
 	u16 state;   /* switch: state of the task that leaves, as the scheduler found it */
 	u8 kind;
 	u8 flags;
-	/* switch: the kernel's own counts of the task that leaves, from before this switch (their low bits) */
+	/*
+	 * switch: the kernel's own counts of the task that leaves, from before this switch (their low bits); interrupts: `voluntary` is of how much
+	 * time before `at_ns` the event is
+	 */
 	u32 voluntary;
 	u16 involuntary;
 	/* how often the ring was gone round, from 1; written last: with it the event is complete */
@@ -86,7 +89,9 @@ struct ring {
 	u64 pad1[6];
 	/* time in interrupts that no event has reported */
 	u64 interrupt_ns;
-	u64 pad2[7];
+	/* since when that is */
+	u64 interrupt_from_ns;
+	u64 pad2[6];
 };
 
 _Static_assert(sizeof(struct event) == 32, "two to a cache line");

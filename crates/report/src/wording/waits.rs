@@ -25,7 +25,9 @@ pub(crate) fn headline(waits: &Waits, duration_ns: u64) -> String {
     );
     let first = paragraph("", &first, 2);
     let rest = worst.behind.iter().skip(1).filter(|part| part.share >= LEAST_SHARE).take(PARTS);
-    let rest: Vec<String> = rest.map(|part| format!("{} {}", time(part.ns), place(part, worst))).collect();
+    let rest: Vec<String> = rest
+        .map(|part| format!("{} ({:.0} %) {}", time(part.ns), 100.0 * part.share, place(part, worst)))
+        .collect();
     let rest = if rest.is_empty() { String::new() } else { format!(" Also {}.", joined(&rest)) };
     let details = format!(
         "Its waits: {}{} after wake-ups, {} after preemptions.{rest} {}",

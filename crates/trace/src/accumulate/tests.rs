@@ -377,7 +377,7 @@ fn a_wait_is_charged_to_what_had_the_cpu_and_by_how_it_began() {
     for tid in [5, 6, 7] {
         accumulator.name(&known(tid));
     }
-    let interrupts = |at_ns, ns| Event::Interrupts(Interrupts { at_ns, cpu: 0, ns });
+    let interrupts = |at_ns, ns| Event::Interrupts(Interrupts { at_ns, cpu: 0, ns, over_ns: 100 });
     let events = [
         switch(0, 0, 0, PrevState::Runnable, 6),
         wake(100, 1, 5, 9),
@@ -449,7 +449,7 @@ proptest! {
             let prev = std::mem::replace(&mut running[cpu as usize], next);
             let state = if runnable && prev != 0 { PrevState::Runnable } else { PrevState::Sleeping };
             let event = match kind {
-                0 => Event::Interrupts(Interrupts { at_ns: now_ns, cpu, ns: ns / 2 }),
+                0 => Event::Interrupts(Interrupts { at_ns: now_ns, cpu, ns: ns / 2, over_ns: ns }),
                 1 | 2 => wake(now_ns, cpu, 1 + next, 9),
                 _ => switch(now_ns, cpu, prev, state, next),
             };

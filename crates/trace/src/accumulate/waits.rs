@@ -125,6 +125,8 @@ pub(super) struct Charge {
     pub(super) front: Front,
     pub(super) waits: u64,
     pub(super) ns: u64,
+    /// When the last wait ended that has a part here, ns: several parts of one wait count once.
+    until_ns: u64,
 }
 
 /// What a task's waits were behind.
@@ -132,14 +134,15 @@ pub(super) struct Charge {
 pub(super) struct Charges(Vec<Charge>);
 
 impl Charges {
-    /// Adds a part of a wait; the parts of one wait come together.
-    pub(super) fn add(&mut self, began: WaitStart, front: Front, waits: u64, ns: u64) {
+    /// Adds a part of the wait that ends at `until_ns`.
+    pub(super) fn add(&mut self, began: WaitStart, front: Front, until_ns: u64, ns: u64) {
         match self.0.iter_mut().find(|charge| charge.front == front && charge.began == began) {
             Some(charge) => {
-                charge.waits += waits;
+                charge.waits += u64::from(charge.until_ns != until_ns);
+                charge.until_ns = until_ns;
                 charge.ns += ns;
             }
-            None => self.0.push(Charge { began, front, waits, ns }),
+            None => self.0.push(Charge { began, front, waits: 1, ns, until_ns }),
         }
     }
 

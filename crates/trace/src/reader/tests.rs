@@ -50,8 +50,8 @@ fn what_is_no_trace_is_told_apart() {
     assert!(contents("").contains("damaged: EOF"));
     assert!(contents("[]").contains("schema 'none'"));
     assert!(contents("{\"schema\":\"a\\nb\"}").contains("schema 'ab'"));
-    assert!(contents("{\"schema\":\"swtch/trace/3\"}").contains("another version of swtch"));
-    for schema in ["swtch/trace/1", "swtch/trace/2"] {
+    assert!(contents("{\"schema\":\"swtch/trace/4\"}").contains("another version of swtch"));
+    for schema in ["swtch/trace/1", "swtch/trace/2", "swtch/trace/3"] {
         assert!(contents(&format!("{{\"schema\":\"{schema}\"}}")).contains("damaged: missing field"));
     }
     assert!(contents(&"[".repeat(100_000)).contains("recursion limit"));
@@ -169,9 +169,30 @@ fn a_trace_of_the_version_before_is_read() {
     let text = fs::read(folder.join("tasks.parquet")).unwrap();
     assert!(String::from_utf8_lossy(&text).contains("displaced"));
     let trace = Trace::open(&folder).unwrap();
-    assert_eq!((trace.tasks.as_slice(), trace.header.schema.as_str()), (&tasks[..], "swtch/trace/2"));
+    assert_eq!((trace.tasks.as_slice(), trace.header.schema.as_str()), (&tasks[..], "swtch/trace/3"));
     assert_eq!(trace.header.sources["tasks.cold_switch_ins"], "bpf");
     assert_eq!(trace.header.unavailable[0].field.as_str(), "tasks.cold_switch_ins");
+}
+
+/// The second version has no table of waits, and its tasks have neither nice values nor policies.
+#[test]
+fn a_trace_of_the_second_version_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run.swtch");
+    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+    let mut writer = Writer::create(&folder, &header).unwrap();
+    let tasks = [TaskRow { tid: 7, in_scope: true, cold_switch_ins: Some(3), ..TaskRow::default() }];
+    writer.put(&tasks).unwrap();
+    header.provenance.ended = Ended::Complete;
+    writer.finish(&header).unwrap();
+    let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
+    let second = TaskRow::earlier().remove(0);
+    assert!(second.iter().all(|column| !["nice", "policy", "displaced"].contains(&column.about().name)));
+    swtch_columns::encode_columns(second, &tasks, file, Layout::default()).unwrap();
+    change_header(&folder, |header| header.schema = "swtch/trace/2".to_owned());
+    let trace = Trace::open(&folder).unwrap();
+    assert_eq!((trace.tasks.as_slice(), trace.header.schema.as_str()), (&tasks[..], "swtch/trace/3"));
+    assert!(trace.waits.is_empty());
 }
 
 /// The recordings that are kept were written by version 1.

@@ -25,6 +25,7 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64], merges: bool) -> R {
             _ if about.optional && number.is_multiple_of(3) => Json::Null,
             "u64" => json!(number),
             "u32" => json!(number as u32),
+            "i32" => json!(number as i32),
             "bool" => json!(number.is_multiple_of(2)),
             "text" => json!(
                 ["", "nginx: worker", "/system.slice/a.service", "\u{1f600}\n\0\""][number as usize % 4]
@@ -33,6 +34,9 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64], merges: bool) -> R {
             "cgroup" => json!(["unknown", "pod"][number as usize % 2]),
             "kind" => json!(["hard", "soft"][number as usize % 2]),
             "reason" => json!(["voluntary", "wake"][number as usize % 2]),
+            "scheduling policy" => json!(["other", "fifo", "idle"][number as usize % 3]),
+            "start of a wait" => json!(["woken", "preempted"][number as usize % 2]),
+            "thing in front" => json!(["task", "idle", "interrupt"][number as usize % 3]),
             other => panic!("no value for {other}"),
         };
         object.insert(about.name.to_owned(), value);
@@ -133,7 +137,7 @@ fn what_is_no_file_is_not_opened() {
 fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
         signature(SCHEMA, &SwitchRow::columns()),
-        "swtch/trace/2 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
+        "swtch/trace/3 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
          waited_ns:u64? cost_ns:u32? waker_tid:u32?"
     );
 }

@@ -135,9 +135,12 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             waker_tid: (!has(FLAG_INTERRUPT)).then_some(raw.other),
             new: has(FLAG_NEW),
         })),
-        EVENT_INTERRUPTS => {
-            Some(Event::Interrupts(Interrupts { at_ns: raw.at_ns, cpu, ns: raw.cost_ns.into() }))
-        }
+        EVENT_INTERRUPTS => Some(Event::Interrupts(Interrupts {
+            at_ns: raw.at_ns,
+            cpu,
+            ns: raw.cost_ns.into(),
+            over_ns: raw.voluntary.into(),
+        })),
         _ => None,
     }
 }

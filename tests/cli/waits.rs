@@ -1,0 +1,178 @@
+//! Waits are charged to what was in front: five services, each with a known aggressor (`programs/waits.c`).
+
+use crate::common::machine::alone;
+use crate::common::{home, last_cpu, run, skip, stderr, stdout, swtch, without_bpf};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+use swtch_cost::{Inputs, advise, bill};
+use swtch_report::recording::Summary;
+use swtch_trace::Trace;
+
+/// A table of a Trace, a map of columns a row, as `swtch export` writes it.
+fn table(home: &Path, name: &str) -> Vec<HashMap<String, String>> {
+    let output = run(swtch(home).args(["export", "waits.swtch", "--to", "csv", "--table", name]));
+    let text = stdout(&output);
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_else(|| panic!("{}", stderr(&output))).split(',').collect();
+    let row = |line: &str| {
+        names.iter().map(|name| (*name).to_owned()).zip(line.split(',').map(str::to_owned)).collect()
+    };
+    lines.map(row).collect()
+}
+
+fn number(row: &HashMap<String, String>, name: &str) -> Option<u64> {
+    row[name].parse().ok()
+}
+
+/// What had the CPU while the service waited, by name, from the exported switches alone: between two switches on a CPU, the task that leaves at
+/// the second one had it.
+fn replayed(home: &Path) -> HashMap<String, u64> {
+    let tasks = table(home, "tasks");
+    let name: HashMap<u64, &str> =
+        tasks.iter().map(|row| (number(row, "tid").unwrap(), row["comm"].as_str())).collect();
+    let mut behind: HashMap<String, u64> = HashMap::new();
+    let mut by_cpu: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+    for row in table(home, "switches") {
+        let (at_ns, prev) = (number(&row, "at_ns").unwrap(), number(&row, "prev_tid").unwrap());
+        let before = by_cpu.entry(number(&row, "cpu").unwrap()).or_default();
+        before.push((at_ns, prev));
+        let waited = number(&row, "waited_ns")
+            .filter(|_| number(&row, "next_tid").is_some_and(|next| name.get(&next) == Some(&"service")));
+        let Some(from_ns) = waited.map(|waited_ns| at_ns - waited_ns) else { continue };
+        let mut end_ns = at_ns;
+        for (place, (_, had_it)) in before.iter().enumerate().rev() {
+            let begin_ns = place.checked_sub(1).map_or(0, |before_it| before[before_it].0).max(from_ns);
+            *behind.entry(name.get(had_it).unwrap_or(&"?").to_string()).or_default() += end_ns - begin_ns;
+            end_ns = begin_ns;
+            if end_ns <= from_ns {
+                break;
+            }
+        }
+    }
+    behind
+}
+
+/// The part of a CPU's run time in `flood` that was in the softirq of received packets.
+fn in_softirq(home: &Path, cpu: &str) -> f64 {
+    let softirq_ns: u64 = table(home, "interrupts")
+        .iter()
+        .filter(|row| row["line"] == "NET_RX" && row["cpu"] == cpu)
+        .filter_map(|row| number(row, "ns"))
+        .sum();
+    let tasks = table(home, "tasks");
+    let flood_ns: u64 =
+        tasks.iter().filter(|row| row["comm"] == "flood").filter_map(|row| number(row, "run_ns")).sum();
+    softirq_ns as f64 / flood_ns as f64
+}
+
+/// The share that a text names right before `words`: `(88 %) behind auditd-scan`.
+fn share_in(text: &str, words: &str) -> Option<f64> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let before = text.split_once(&format!(" %) {words}"))?.0;
+    before.rsplit('(').next()?.parse().ok()
+}
+
+/// An aggressor of `programs/waits.c`.
+struct Aggressor {
+    kind: &'static str,
+    /// What is in front.
+    front: &'static str,
+    /// What the summary says of it.
+    fact: &'static str,
+    /// What the advice tries.
+    remedy: &'static str,
+}
+
+const AGGRESSORS: [Aggressor; 5] = [
+    Aggressor { kind: "scan", front: "auditd-scan", fact: "nice -18", remedy: "SCHED_IDLE for auditd-scan" },
+    Aggressor { kind: "nice", front: "nicehog", fact: "nice -18", remedy: "SCHED_IDLE for nicehog" },
+    Aggressor { kind: "rt", front: "rtloop", fact: "fifo", remedy: "the ordinary class for rtloop" },
+    Aggressor { kind: "pinned", front: "pinnedhog", fact: "nice -10", remedy: "more CPUs for service" },
+    Aggressor { kind: "interrupts", front: "interrupts", fact: "", remedy: "the interrupts on another CPU" },
+];
+
+/// Records the service with an aggressor, and compares the summary with the exported events. Says whether the aggressor had the CPU for much of
+/// the waiting: on a machine where others had it, the first lines are theirs.
+fn is_named(home: &Path, cpu: &str, Aggressor { kind, front, fact, remedy }: &Aggressor) -> bool {
+    let mut recorder = swtch(home);
+    recorder.args(["record", "--events", "--advise", "--no-profile", "-o", "waits.swtch", "--force", "--"]);
+    let output = run(recorder.arg(home.join("waits")).args([kind, cpu, "1200"]));
+    assert!(output.status.success(), "{kind}: {}", stderr(&output));
+    let text = stderr(&output);
+    let trace = Trace::open(&home.join("waits.swtch")).unwrap();
+    let inputs = Inputs { trace: trace.view(), model: None, price: None };
+    let bill = bill(inputs);
+    let advice = advise(inputs, &bill);
+    let found = Summary { trace: inputs.trace, bill: &bill, caveats: &[], advice: Some(&advice) }.json();
+
+    // The truth, by a plain replay of the exported events.
+    let behind = replayed(home);
+    let all: u64 = behind.values().sum();
+    let share_of = |name: &str| behind.get(name).copied().unwrap_or(0) as f64 / all as f64;
+    let truth = match *kind {
+        "interrupts" => share_of("flood") * in_softirq(home, cpu),
+        _ => share_of(front),
+    };
+    let programs = found["waits"]["programs"].as_array().unwrap();
+    let service = programs.iter().find(|program| program["program"] == "service").unwrap();
+    let parts = service["behind"].as_array().unwrap();
+    let sum: u64 = parts.iter().map(|part| part["ns"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), service["wait_ns"].as_u64(), "{kind}: the parts add up to the waiting");
+    let named = |part: &&Value| match *kind {
+        "interrupts" => part["cause"] == "interrupt",
+        _ => part["program"] == *front,
+    };
+    let part = parts.iter().find(named).unwrap_or_else(|| panic!("{kind}: {service}"));
+    let said = part["share"].as_f64().unwrap();
+    assert!((said - truth).abs() < 0.1, "{kind}: {said} in the summary, {truth} by the events");
+    if *kind == "scan" {
+        assert!(part["tasks"].as_u64() > Some(5), "short tasks of one name are one: {part}");
+        let tasks = found["tasks"].as_array().unwrap();
+        let maker = tasks.iter().find(|task| task["comm"] == "auditd").unwrap();
+        assert_eq!(part["parent_pid"], maker["pid"], "{part}");
+        assert_eq!((&maker["nice"], &maker["policy"]), (&(-10).into(), &"other".into()), "{maker}");
+    }
+    let wrong = advice.iter().find(|one| one.what.contains("lock"));
+    assert_eq!(wrong, None, "{kind}");
+    let lines = text.lines().take(5).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    println!("{kind}: {truth:.2} by the events: {lines}");
+    if truth < 0.3 {
+        return false;
+    }
+    let in_words = share_in(&lines, &format!("behind {front}")).unwrap_or_else(|| panic!("{kind}: {text}"));
+    assert!((in_words / 100.0 - truth).abs() < 0.1, "{kind}: {lines}");
+    assert!(lines.contains(fact), "{kind}: {lines}");
+    assert!(advice.iter().any(|one| one.try_this.contains(remedy)), "{kind}: {advice:?}");
+    if truth > 0.5 {
+        assert!(
+            lines.contains("service waited") && advice[0].try_this.contains(remedy),
+            "{kind}: {advice:?}"
+        );
+    }
+    true
+}
+
+#[test]
+fn the_one_in_front_is_named_with_its_share() {
+    const TEST: &str = "the_one_in_front_is_named_with_its_share";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let _machine = alone();
+    let home = home();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/programs/waits.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-pthread", "-o"]).arg(home.path().join("waits")).arg(source);
+    let Ok(done) = compiler.output() else {
+        return skip(TEST, "no C compiler here");
+    };
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let cpu = last_cpu();
+    for aggressor in &AGGRESSORS {
+        if !(0..3).any(|_| is_named(home.path(), &cpu, aggressor)) {
+            skip(&format!("{TEST} ({})", aggressor.kind), "other programs had the CPU");
+        }
+    }
+}
