@@ -59,7 +59,6 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     }
     let case = Case { inputs, bill, tasks, switches: switches as f64, front: Front::of(inputs) };
     let found = [
-        case.others_in_front(),
         case.too_many_threads(),
         case.ping_pong(),
         case.taking_turns(),
@@ -67,7 +66,8 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
         case.throttled(),
         interrupts::on_the_busy_cpu(inputs, bill),
     ];
-    let of_waits = waits::shorter_waits(inputs, bill);
+    let mut of_waits = waits::shorter_waits(inputs, bill);
+    of_waits.extend(case.others_in_front());
     let mut of_switches: Vec<Advice> = found.into_iter().flatten().collect();
     let cost = |one: &Advice| one.cost.map_or(0.0, Range::middle);
     of_switches.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
@@ -147,10 +147,6 @@ impl Case<'_> {
 
     /// Tasks that wait mostly behind programs that were not recorded.
     fn others_in_front(&self) -> Option<Advice> {
-        // Where every wait is charged, there is better advice.
-        if self.bill.waits.is_some() {
-            return None;
-        }
         let front = self.front.as_ref().filter(|front| front.mostly_others())?;
         let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
         let duration_ns = self.inputs.trace.header.duration_ns as f64;

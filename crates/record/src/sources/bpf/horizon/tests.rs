@@ -251,6 +251,7 @@ fn cpu_of(event: &Event) -> u32 {
     match event {
         Event::Switch(switch) => switch.cpu,
         Event::Wake(wake) => wake.cpu,
+        Event::Interrupts(interrupts) => interrupts.cpu,
         Event::Life(_) => u32::MAX,
     }
 }
