@@ -12,7 +12,7 @@ use swtch_trace::Trace;
 
 /// A table of a Trace, a map of columns a row, as `swtch export` writes it.
 fn table(home: &Path, name: &str) -> Vec<HashMap<String, String>> {
-    let output = run(swtch(home).args(["export", "waits.swtch", "--to", "csv", "--table", name]));
+    let output = run(swtch(home).args(["export", TRACE, "--to", "csv", "--table", name]));
     let text = stdout(&output);
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_else(|| panic!("{}", stderr(&output))).split(',').collect();
@@ -26,32 +26,74 @@ fn number(row: &HashMap<String, String>, name: &str) -> Option<u64> {
     row[name].parse().ok()
 }
 
-/// What had the CPU while the service waited, by name, from the exported switches alone: between two switches on a CPU, the task that leaves at
-/// the second one had it.
-fn replayed(home: &Path) -> HashMap<String, u64> {
-    let tasks = table(home, "tasks");
-    let name: HashMap<u64, &str> =
-        tasks.iter().map(|row| (number(row, "tid").unwrap(), row["comm"].as_str())).collect();
-    let mut behind: HashMap<String, u64> = HashMap::new();
-    let mut by_cpu: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
-    for row in table(home, "switches") {
-        let (at_ns, prev) = (number(&row, "at_ns").unwrap(), number(&row, "prev_tid").unwrap());
-        let before = by_cpu.entry(number(&row, "cpu").unwrap()).or_default();
-        before.push((at_ns, prev));
-        let waited = number(&row, "waited_ns")
-            .filter(|_| number(&row, "next_tid").is_some_and(|next| name.get(&next) == Some(&"service")));
-        let Some(from_ns) = waited.map(|waited_ns| at_ns - waited_ns) else { continue };
-        let mut end_ns = at_ns;
-        for (place, (_, had_it)) in before.iter().enumerate().rev() {
-            let begin_ns = place.checked_sub(1).map_or(0, |before_it| before[before_it].0).max(from_ns);
-            *behind.entry(name.get(had_it).unwrap_or(&"?").to_string()).or_default() += end_ns - begin_ns;
-            end_ns = begin_ns;
-            if end_ns <= from_ns {
-                break;
+/// The recording that these tests read.
+pub const TRACE: &str = "waits.swtch";
+
+/// The waits of a recording, from the exported switches alone.
+#[derive(Default)]
+pub struct Replay {
+    /// What had the CPU while one program waited, ns by name: between two switches on a CPU, the task that leaves at the second one had it.
+    behind: HashMap<String, u64>,
+    /// How long each program waited after wake-ups, ns.
+    woken: HashMap<String, u64>,
+    /// The waits of the one program, ns.
+    waits: Vec<u64>,
+}
+
+impl Replay {
+    /// Of [`TRACE`], with the waits of `program`.
+    pub fn of(home: &Path, program: &str) -> Self {
+        let tasks = table(home, "tasks");
+        let names: HashMap<u64, &str> =
+            tasks.iter().map(|row| (number(row, "tid").unwrap(), row["comm"].as_str())).collect();
+        let name = |tid: &u64| if *tid == 0 { "" } else { names.get(tid).copied().unwrap_or("?") };
+        let mut replay = Self::default();
+        let mut by_cpu: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+        let mut left_runnable: HashMap<u64, bool> = HashMap::new();
+        for row in table(home, "switches") {
+            let of = |column| number(&row, column).unwrap();
+            let (at_ns, prev, next) = (of("at_ns"), of("prev_tid"), of("next_tid"));
+            left_runnable.insert(prev, row["prev_state"] == "runnable");
+            let before = by_cpu.entry(of("cpu")).or_default();
+            before.push((at_ns, prev));
+            let Some(waited_ns) = number(&row, "waited_ns") else { continue };
+            if !left_runnable.get(&next).is_some_and(|runnable| *runnable) {
+                *replay.woken.entry(name(&next).to_owned()).or_default() += waited_ns;
+            }
+            if name(&next) != program {
+                continue;
+            }
+            replay.waits.push(waited_ns);
+            let (from_ns, mut end_ns) = (at_ns - waited_ns, at_ns);
+            for (place, (_, had_it)) in before.iter().enumerate().rev() {
+                let begin_ns = place.checked_sub(1).map_or(0, |before_it| before[before_it].0).max(from_ns);
+                *replay.behind.entry(name(had_it).to_owned()).or_default() += end_ns - begin_ns;
+                end_ns = begin_ns;
+                if end_ns <= from_ns {
+                    break;
+                }
             }
         }
+        replay.waits.sort_unstable();
+        replay
     }
-    behind
+
+    /// The part of the program's waiting that was behind another.
+    pub fn share(&self, front: &str) -> f64 {
+        let all: u64 = self.waits.iter().sum();
+        self.behind.get(front).copied().unwrap_or(0) as f64 / all.max(1) as f64
+    }
+
+    /// Whether the program waited longest after wake-ups, by a margin.
+    fn is_worst(&self, program: &str) -> bool {
+        let others = self.woken.iter().filter(|(name, _)| *name != program).map(|(_, ns)| *ns).max();
+        self.woken.get(program).copied().unwrap_or(0) > others.unwrap_or(0) / 4 * 5
+    }
+
+    /// 99 of 100 waits were at most this long, ns.
+    fn p99_ns(&self) -> u64 {
+        self.waits.get(self.waits.len() * 99 / 100).copied().unwrap_or(0)
+    }
 }
 
 /// The part of a CPU's run time in `flood` that was in the softirq of received packets.
@@ -97,29 +139,37 @@ const AGGRESSORS: [Aggressor; 5] = [
 /// the waiting: on a machine where others had it, the first lines are theirs.
 fn is_named(home: &Path, cpu: &str, Aggressor { kind, front, fact, remedy }: &Aggressor) -> bool {
     let mut recorder = swtch(home);
-    recorder.args(["record", "--events", "--advise", "--no-profile", "-o", "waits.swtch", "--force", "--"]);
+    recorder.args(["record", "--events", "--advise", "--no-profile", "-o", TRACE, "--force", "--"]);
     let output = run(recorder.arg(home.join("waits")).args([kind, cpu, "1200"]));
     assert!(output.status.success(), "{kind}: {}", stderr(&output));
     let text = stderr(&output);
-    let trace = Trace::open(&home.join("waits.swtch")).unwrap();
+    let trace = Trace::open(&home.join(TRACE)).unwrap();
     let inputs = Inputs { trace: trace.view(), model: None, price: None };
     let bill = bill(inputs);
     let advice = advise(inputs, &bill);
     let found = Summary { trace: inputs.trace, bill: &bill, caveats: &[], advice: Some(&advice) }.json();
 
     // The truth, by a plain replay of the exported events.
-    let behind = replayed(home);
-    let all: u64 = behind.values().sum();
-    let share_of = |name: &str| behind.get(name).copied().unwrap_or(0) as f64 / all as f64;
+    let replay = Replay::of(home, "service");
     let truth = match *kind {
-        "interrupts" => share_of("flood") * in_softirq(home, cpu),
-        _ => share_of(front),
+        "interrupts" => replay.share("flood") * in_softirq(home, cpu),
+        _ => replay.share(front),
     };
     let programs = found["waits"]["programs"].as_array().unwrap();
     let service = programs.iter().find(|program| program["program"] == "service").unwrap();
     let parts = service["behind"].as_array().unwrap();
     let sum: u64 = parts.iter().map(|part| part["ns"].as_u64().unwrap()).sum();
     assert_eq!(Some(sum), service["wait_ns"].as_u64(), "{kind}: the parts add up to the waiting");
+    let wrong = advice.iter().find(|one| one.what.contains("lock"));
+    assert_eq!(wrong, None, "{kind}");
+    let spoiled = if text.starts_with("This recording is spoiled: ") { 3 } else { 0 };
+    let lines = text.lines().take(5 + spoiled).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    println!("{kind}: {truth:.2} by the events: {lines}");
+    // The kernel moves the softirq to a thread of its own where the CPU is contended.
+    if truth < 0.3 || replay.share(&format!("ksoftirqd/{cpu}")) > 0.03 || !replay.is_worst("service") {
+        return false;
+    }
+
     let named = |part: &&Value| match *kind {
         "interrupts" => part["cause"] == "interrupt",
         _ => part["program"] == *front,
@@ -128,24 +178,18 @@ fn is_named(home: &Path, cpu: &str, Aggressor { kind, front, fact, remedy }: &Ag
     let said = part["share"].as_f64().unwrap();
     assert!((said - truth).abs() < 0.1, "{kind}: {said} in the summary, {truth} by the events");
     if *kind == "scan" {
-        assert!(part["tasks"].as_u64() > Some(5), "short tasks of one name are one: {part}");
+        let short = table(home, "tasks").iter().filter(|row| row["comm"] == *front).count();
+        assert!(short > 1 && part["tasks"] == short, "short tasks of one name are one: {short}, {part}");
         let tasks = found["tasks"].as_array().unwrap();
         let maker = tasks.iter().find(|task| task["comm"] == "auditd").unwrap();
         assert_eq!(part["parent_pid"], maker["pid"], "{part}");
         assert_eq!((&maker["nice"], &maker["policy"]), (&(-10).into(), &"other".into()), "{maker}");
     }
-    let wrong = advice.iter().find(|one| one.what.contains("lock"));
-    assert_eq!(wrong, None, "{kind}");
-    let lines = text.lines().take(5).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
-    println!("{kind}: {truth:.2} by the events: {lines}");
-    if truth < 0.3 {
-        return false;
-    }
     let in_words = share_in(&lines, &format!("behind {front}")).unwrap_or_else(|| panic!("{kind}: {text}"));
     assert!((in_words / 100.0 - truth).abs() < 0.1, "{kind}: {lines}");
     assert!(lines.contains(fact), "{kind}: {lines}");
     assert!(advice.iter().any(|one| one.try_this.contains(remedy)), "{kind}: {advice:?}");
-    if truth > 0.5 {
+    if truth > 0.6 && replay.p99_ns() > 2_000_000 {
         assert!(
             lines.contains("service waited") && advice[0].try_this.contains(remedy),
             "{kind}: {advice:?}"

@@ -3,7 +3,7 @@
 use crate::bill::Inputs;
 use std::collections::{HashMap, HashSet};
 use swtch_trace::model::Scope;
-use swtch_trace::tables::{CpuRow, InFront, TaskRow};
+use swtch_trace::tables::{CpuRow, InFront, TaskRow, WaitRow};
 
 /// The preemptions show which tasks were in front only if the waits after them are at least this part of all waits.
 const LEAST_PREEMPTED: f64 = 0.1;
@@ -11,6 +11,8 @@ const LEAST_PREEMPTED: f64 = 0.1;
 const LEAST_ON_CPU: f64 = 0.05;
 /// Programs named.
 const NAMES: usize = 2;
+/// In the place of the name of a task that ended before it could be named.
+const GONE: &str = "a task that was gone";
 
 /// The tasks that were in front of the recorded tasks.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +21,7 @@ pub(crate) struct Front {
     pub(crate) others: f64,
     /// What those programs ran, as a part of all CPUs' time; absent when the Trace does not have the CPUs' time.
     pub(crate) ran: Option<f64>,
-    /// Those that preempted the tasks longest, in words.
+    /// Those that were in front longest, in words.
     pub(crate) names: Vec<String>,
 }
 
@@ -57,11 +59,17 @@ fn crowded(inputs: Inputs<'_>) -> bool {
 
 /// Of the waiting behind tasks, the part behind programs of which no task was recorded; absent where no task was in front.
 fn charged(inputs: Inputs<'_>) -> Option<f64> {
-    let ours: HashSet<&str> = inputs.trace.tables.in_scope().map(|task| task.comm.as_str()).collect();
-    let rows = || inputs.trace.tables.waits.iter().filter(|row| row.behind == InFront::Task);
-    let all: u64 = rows().map(|row| row.ns).sum();
-    let others: u64 = rows().filter(|row| !ours.contains(row.program.as_str())).map(|row| row.ns).sum();
+    let rows = inputs.trace.tables.waits.iter().filter(|row| row.behind == InFront::Task);
+    let all: u64 = rows.map(|row| row.ns).sum();
+    let others: u64 = others(inputs).map(|row| row.ns).sum();
     (all > 0).then(|| others as f64 / all as f64)
+}
+
+/// The waits behind programs of which no task was recorded.
+fn others(inputs: Inputs<'_>) -> impl Iterator<Item = &WaitRow> {
+    let ours: HashSet<&str> = inputs.trace.tables.in_scope().map(|task| task.comm.as_str()).collect();
+    let rows = inputs.trace.tables.waits.iter().filter(|row| row.behind == InFront::Task);
+    rows.filter(move |row| !ours.contains(row.program.as_str()))
 }
 
 fn in_scope(inputs: Inputs<'_>) -> HashSet<u32> {
@@ -117,23 +125,37 @@ fn ran(inputs: Inputs<'_>) -> Option<f64> {
 }
 
 fn names(inputs: Inputs<'_>) -> Vec<String> {
+    let mut named = if inputs.trace.waits.is_empty() { preempting(inputs) } else { in_front(inputs) };
+    named.sort_by_key(|(name, most)| (std::cmp::Reverse(*most), *name));
+    let words = |(name, (ns, preemptions)): (&str, (u64, u64))| match (ns, preemptions) {
+        (ns, 0) => format!("{} ({:.2} s)", if name.is_empty() { GONE } else { name }, ns as f64 / 1e9),
+        (0, count) => format!("{name} ({count} preemptions)"),
+        (ns, count) => format!("{name} ({count} preemptions, {:.2} s of waits after them)", ns as f64 / 1e9),
+    };
+    named.into_iter().take(NAMES).map(words).collect()
+}
+
+/// How long each program that was not recorded had the CPU that a task waited for, ns.
+fn in_front(inputs: Inputs<'_>) -> Vec<(&str, (u64, u64))> {
+    let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
+    for row in others(inputs) {
+        by_name.entry(&row.program).or_default().0 += row.ns;
+    }
+    by_name.into_iter().collect()
+}
+
+/// How long tasks waited after each program that was not recorded preempted them, ns, and how often it did.
+fn preempting(inputs: Inputs<'_>) -> Vec<(&str, (u64, u64))> {
     let ours = in_scope(inputs);
     let comm: HashMap<u32, &str> =
-        inputs.trace.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
+        inputs.trace.tables.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
     let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
-    for row in &inputs.trace.preemptions {
+    for row in &inputs.trace.tables.preemptions {
         if ours.contains(&row.of_tid) && !ours.contains(&row.by_tid) {
-            let (ns, count) =
-                by_name.entry(comm.get(&row.by_tid).copied().unwrap_or("a task that was gone")).or_default();
+            let (ns, count) = by_name.entry(comm.get(&row.by_tid).copied().unwrap_or(GONE)).or_default();
             *ns += row.ns.unwrap_or(0);
             *count += row.count;
         }
     }
-    let mut named: Vec<_> = by_name.into_iter().collect();
-    named.sort_by_key(|(name, most)| (std::cmp::Reverse(*most), *name));
-    let words = |(name, (ns, count)): (&str, (u64, u64))| match ns {
-        0 => format!("{name} ({count} preemptions)"),
-        ns => format!("{name} ({count} preemptions, {:.2} s of waits after them)", ns as f64 / 1e9),
-    };
-    named.into_iter().take(NAMES).map(words).collect()
+    by_name.into_iter().collect()
 }

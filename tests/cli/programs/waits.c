@@ -85,8 +85,9 @@ static void scan(void)
 	while (now_us() < end_us) {
 		usleep(40000);
 		if (!fork()) {
-			name("auditd-scan");
+			/* Before its name: whatever is seen of a task of this name has this nice value. */
 			setpriority(PRIO_PROCESS, 0, -18);
+			name("auditd-scan");
 			spin(50000);
 			_exit(0);
 		}
