@@ -171,7 +171,7 @@ fn least_woken_ns(trace: TraceView<'_>) -> u64 {
     (LEAST_WOKEN_OF_DURATION * trace.header.duration_ns as f64) as u64
 }
 
-fn tasks_by_name<'a>(trace: TraceView<'a>) -> HashMap<&'a str, Vec<&'a TaskRow>> {
+fn tasks_by_name(trace: TraceView<'_>) -> HashMap<&str, Vec<&TaskRow>> {
     let mut by_name: HashMap<&str, Vec<&TaskRow>> = HashMap::new();
     for task in &trace.tables.tasks {
         by_name.entry(&task.comm).or_default().push(task);
@@ -213,7 +213,7 @@ fn with_tasks(
 ) -> ProgramWaits {
     let all = by_name.get(name).map_or(&[][..], Vec::as_slice);
     let waited: Vec<&TaskRow> = all.iter().copied().filter(|task| task.in_scope && task.waits > 0).collect();
-    waits.program = name.to_owned();
+    name.clone_into(&mut waits.program);
     waits.tasks = waited.len() as u64;
     waits.waits = waited.iter().map(|task| task.waits).sum();
     waits.max_ns = waited.iter().filter_map(|task| task.wait_max_ns).max();

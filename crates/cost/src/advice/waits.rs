@@ -88,7 +88,7 @@ fn yielding(waiting: &ProgramWaits, part: &WaitPart, front: &str, few_cpus: Opti
     }
     match few_cpus {
         Some(cpus) => {
-            ways.push(format!("more CPUs for {} (it may use {cpus}; taskset, cpuset)", waiting.program))
+            ways.push(format!("more CPUs for {} (it may use {cpus}; taskset, cpuset)", waiting.program));
         }
         None if idle => ways.push(format!("{front} on a CPU of its own (taskset): another CPU was idle")),
         None => ways.push(format!("{front} on other CPUs (taskset, cpuset)")),

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::event::{Counts, Interrupts};
-use crate::tables::{InFront, WaitStart};
+use crate::tables::InFront::{self, Interrupt, Task};
+use crate::tables::WaitStart::{self, Preempted, Woken};
 use proptest::prelude::*;
 
 fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: u32) -> Event {
@@ -392,10 +393,6 @@ fn a_wait_is_charged_to_what_had_the_cpu_and_by_how_it_began() {
         accumulator.take(event, &mut Vec::new());
     }
     let tables = accumulator.snapshot(1000, History::Whole, &|_| None);
-    use {
-        InFront::{Interrupt, Task},
-        WaitStart::{Preempted, Woken},
-    };
     let expected = [
         (Woken, Task, "task6", 1, 50),
         (Woken, Task, "task7", 1, 250),
