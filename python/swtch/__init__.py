@@ -99,6 +99,7 @@ from ._trace_model import (
     Origin,
     Pressure,
     ProcessTotals,
+    ProgramWaits,
     Range,
     Reconciliation,
     RecorderCost,
@@ -110,6 +111,8 @@ from ._trace_model import (
     Totals,
     TraceEnded,
     TraceProvenance,
+    WaitPart,
+    Waits,
 )
 
 __all__ = [
@@ -166,6 +169,7 @@ __all__ = [
     "ProcessTotals",
     "Profile",
     "ProfileError",
+    "ProgramWaits",
     "Provenance",
     "Range",
     "Reconciliation",
@@ -208,6 +212,8 @@ __all__ = [
     "UsageError",
     "Verdict",
     "Virtualisation",
+    "WaitPart",
+    "Waits",
     "doctor",
     "load_ipython_extension",
     "measure",

@@ -199,6 +199,11 @@ class Trace:
         return Table(self, "preemptions")
 
     @property
+    def waits(self) -> Table:
+        """Waits of each task by what had the CPU meanwhile, the longest first."""
+        return Table(self, "waits")
+
+    @property
     def interrupts(self) -> Table:
         """Interrupts by line."""
         return Table(self, "interrupts")

@@ -263,7 +263,7 @@ class Cause:
     """Something that many switches come from."""
 
     kind: CauseKind
-    """What it is."""
+    """What it is: `task`, `idle`, `interrupt` or `unseen`."""
     share: float
     """Its share of all switches of the tasks."""
     who: tuple[str, ...]
@@ -304,8 +304,8 @@ class Advice:
 class WaitPart:
     """What had the CPU during a part of a program's waiting."""
 
-    cause: Literal["task", "idle", "interrupt", "unseen"]
-    """What it is."""
+    cause: str
+    """What it is: `task`, `idle`, `interrupt` or `unseen`."""
     program: str | None
     """The name of the tasks in front, where tasks were."""
     ns: int
