@@ -40,6 +40,7 @@ def record(
     buffer: int | str | None = None,
     cost: Cost | None = None,
     working_set: bool = False,
+    stacks: bool = False,
     progress: Progress | None = None,
 ) -> Trace:
     """Records a command, processes, a cgroup or, without any of them, the whole machine; returns the Trace.
@@ -59,6 +60,8 @@ def record(
     buffer: memory for events not yet read, all CPUs together, in bytes or as text: `"64M"`.
     cost: where the cost of a switch comes from: `in-place`, measured at every switch where the kernel allows it, or `profile`.
     working_set: estimate the memory that tasks use between two switches: it bounds what refilling caches costs.
+    stacks: record the code that gives up its CPU, is interrupted or wakes other tasks, in `trace.stacks`. It needs BPF. Python's own functions have
+        names under `python -X perf` (3.12 and later).
     progress: called some ten times a second with the seconds so far, the switches (`None` where they are not counted meanwhile), the tasks, and
         the events lost. Returning False ends the recording; what it raises ends it too and reaches the caller.
 
@@ -71,7 +74,7 @@ def record(
     (('sleep', '0.05'), 0)
     """
     asking = _asking(
-        command, pids, cgroup, force, duration, source, mode, events_for, buffer, cost, working_set
+        command, pids, cgroup, force, duration, source, mode, events_for, buffer, cost, working_set, stacks
     )
     return _run(asking, out, progress)
 
@@ -171,6 +174,7 @@ def recording(
     buffer: int | str | None = None,
     cost: Cost | None = None,
     working_set: bool = False,
+    stacks: bool = False,
 ) -> Recording:
     """Records a `with` block of this program: processes, a cgroup or, without either, the whole machine. The arguments are those of `record`.
 
@@ -179,7 +183,7 @@ def recording(
     >>> running.trace.scope.kind
     'processes'
     """
-    asking = _asking(None, pids, cgroup, force, None, source, mode, events_for, buffer, cost, working_set)
+    asking = _asking(None, pids, cgroup, force, None, source, mode, events_for, buffer, cost, working_set, stacks)
     return Recording(asking, out)
 
 
@@ -195,6 +199,7 @@ def _asking(
     buffer: int | str | None,
     cost: str | None,
     working_set: bool,
+    stacks: bool,
 ) -> dict[str, Any]:
     """The options of the native half, without the destination."""
     if isinstance(command, (str, bytes)):
@@ -217,6 +222,7 @@ def _asking(
         "buffer": buffer,
         "cost": cost,
         "working_set": working_set,
+        "stacks": stacks,
     }
 
 

@@ -210,7 +210,7 @@ class Trace:
 
     @property
     def stacks(self) -> Table:
-        """Stacks of tasks that switched or woke others; empty unless they were asked for."""
+        """Stacks of tasks that switched or woke others; empty without `stacks=True`."""
         return Table(self, "stacks")
 
     @property

@@ -94,6 +94,28 @@ def test_a_trace_and_a_profile_are_streams_of_arrow(golden: Path) -> None:
     assert reader.read_all()["name"].to_pylist() == names and all(names)
 
 
+def test_the_code_that_sleeps_in_a_block_is_named() -> None:
+    with swtch.recorded(then=lambda trace: None, stacks=True) as running:
+        nap()
+    missing = [one.why for one in running.trace.unavailable if one.what == "stacks"]
+    if missing:
+        pytest.skip(f"no stacks here: {missing[0]}")
+    table = pyarrow.table(running.trace.stacks)
+    assert table.column_names[:4] == ["reason", "task", "frames", "function"]
+    assert (table.schema.field("frames").type, table.schema.field("switches").type) == (
+        pyarrow.string(),
+        pyarrow.int64(),
+    )
+    rows = running.trace.stacks.rows()
+    assert table.to_pylist() == rows
+    slept = [row for row in rows if row["reason"] == "voluntary" and "nanosleep" in row["frames"]]
+    assert sum(row["switches"] for row in slept) >= 20, rows
+    assert sum(row["off_cpu_ns"] for row in slept) >= 20 * 2_000_000
+    with swtch.recorded(then=lambda trace: None) as without:
+        nap(1)
+    assert without.trace.stacks.rows() == []
+
+
 def test_no_name_of_a_task_is_markup(tmp_path: Path) -> None:
     program = tmp_path / "<i>x&y"
     program.write_text("#!/bin/sh\nsleep 0.01\nsleep 0.01\n")

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use swtch_record::{Cost, Mode, Options, Target};
+use swtch_record::{Cost, Mode, Options, STACK_ENTRIES, Target};
 use swtch_trace::{Destination, SourceKind};
 
 /// The arguments, a dict with all of these keys.
@@ -28,6 +28,7 @@ pub(crate) struct Asking<'py> {
     buffer: Option<Bound<'py, PyAny>>,
     cost: Option<String>,
     working_set: bool,
+    stacks: bool,
 }
 
 impl Asking<'_> {
@@ -66,6 +67,7 @@ impl Asking<'_> {
             buffer_bytes: self.buffer.as_ref().map(size).transpose()?,
             cost: cost.unwrap_or_default(),
             working_set: self.working_set,
+            stacks: self.stacks.then_some(STACK_ENTRIES),
             ..Options::new(target, folder)
         })
     }

@@ -40,5 +40,5 @@ mod working_set;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Cost, Mode, Options, Target};
+pub use options::{Cost, Mode, Options, STACK_ENTRIES, Target};
 pub use session::{Progress, Recording, record};

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use swtch_trace::SourceKind;
 
+/// How many stacks the kernel holds at once, unless another number is asked for.
+pub const STACK_ENTRIES: u32 = 1 << 16;
+
 /// What to record, how, and where to.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

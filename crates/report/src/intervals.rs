@@ -56,7 +56,7 @@ metrics! {
         Cpus "time: steal" "CPUs taken by the hypervisor (steal)" "steal" |row| row.steal_ns;
         Cpus "time: idle" "CPUs idle" "idle" |row| row.idle_ns;
         Cpus "stopped by quota" "CPUs stopped by the quota" "throttled" |row| row.throttled_ns;
-        Share "waiting for a CPU (PSI some)" "Time in which a task waited for a CPU (pressure)" "CPU pressure" |row| row.pressure_cpu_ns;
+        Share "waiting for a CPU (PSI some)" "Time a task waited for a CPU (pressure)" "CPU pressure" |row| row.pressure_cpu_ns;
     ];
     /// How many there are.
     TASKS = [

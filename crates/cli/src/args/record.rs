@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_cost::Price;
-use swtch_record::{Cost, Mode, Target};
+use swtch_record::{Cost, Mode, STACK_ENTRIES, Target};
 use swtch_trace::SourceKind;
 
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) stacks: bool,
     /// How many different stacks the kernel holds at once
-    #[arg(long, value_name = "N", requires = "stacks", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", requires = "stacks", default_value_t = STACK_ENTRIES, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub(crate) stack_entries: u32,
     /// The Trace to write [default: the first free name of NAME.swtch, NAME-2.swtch, ...]
     #[arg(short, long, value_name = "NAME.swtch")]

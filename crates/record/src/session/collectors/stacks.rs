@@ -40,7 +40,8 @@ struct Watched {
     members: Members,
     /// A command is about to be started by this thread, which is followed until then.
     starting: bool,
-    scoped: bool,
+    /// Our own process, unless it is asked for.
+    left_out: Option<u32>,
     seen: HashMap<StackKey, Seen>,
     /// Rules that are known, by process and address of the instruction; the kernel has them.
     rules: HashMap<u32, HashMap<u64, Rule>>,
@@ -80,7 +81,7 @@ impl Watched {
             symbols: Symbols::new(),
             members,
             starting,
-            scoped,
+            left_out: starting.then(std::process::id),
             seen: HashMap::new(),
             rules: HashMap::new(),
             no_place: 0,
@@ -106,7 +107,7 @@ impl Watched {
 
     /// Takes a new stack: walks it by what its files say, and tells the kernel's side the rules.
     fn take(&mut self, mut stack: NewStack) {
-        if self.scoped && stack.pid == std::process::id() {
+        if self.left_out == Some(stack.pid) {
             return;
         }
         let (pid, at_ns) = (stack.pid, stack.at_ns);
