@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Optional
 
-from . import _native
+from . import _native, _span
 from ._errors import Interrupted, RecordError
 from ._trace import Trace
 
@@ -44,6 +45,8 @@ def record(
     progress: Progress | None = None,
 ) -> Trace:
     """Records a command, processes, a cgroup or, without any of them, the whole machine; returns the Trace.
+
+    Spans that a command marks (`swtch.span`) come beside the Trace, for `Trace.why`.
 
     Ends with the command, with what is recorded, or after `duration`. Other Python threads keep running. Root, or `cap_bpf` and
     `cap_perfmon`, let it see every switch of everything; without them it takes the best source that is allowed.
@@ -89,6 +92,8 @@ class Recording:
         self._thread = threading.Thread(
             target=self._record, args=(asking, out), daemon=True, name="swtch-recorder"
         )
+        own = asking["pids"] is None or os.getpid() in asking["pids"]
+        self._spans = _OwnSpans() if own else None
 
     def __enter__(self) -> Recording:
         """Begins; it sees everything once this returns. Raises what `swtch.record` raises."""
@@ -100,6 +105,8 @@ class Recording:
             raise
         if self._failed is not None:
             raise self._failed
+        if self._spans is not None:
+            self._spans.begin()
         return self
 
     def __exit__(
@@ -113,6 +120,7 @@ class Recording:
         else:
             self._over.set()
             self._thread.join()
+            self._end_spans()
 
     def stop(self, timeout: float | None = None) -> Trace:
         """Ends it, and returns the Trace; raises what `swtch.record` raises.
@@ -123,9 +131,15 @@ class Recording:
             self._thread.join(timeout)
         self._over.set()
         self._thread.join()
+        self._end_spans()
         if self._failed is not None:
             raise self._failed
         return self.trace
+
+    def _end_spans(self) -> None:
+        if self._spans is not None:
+            self._spans.end(self._trace)
+            self._spans = None
 
     @property
     def trace(self) -> Trace:
@@ -162,6 +176,30 @@ class Recording:
         return not self._over.is_set()
 
 
+class _OwnSpans:
+    """The spans of this process and its children while it is recorded. They come beside the Trace."""
+
+    def __init__(self) -> None:
+        self._directory: str | None = None
+
+    def begin(self) -> None:
+        directory = tempfile.mkdtemp(prefix="swtch-spans-")
+        if _span.begin_file(os.path.join(directory, "spans.jsonl")):
+            self._directory = directory
+        else:
+            os.rmdir(directory)
+
+    def end(self, trace: Trace | None) -> None:
+        if self._directory is None:
+            return
+        _span.end_file()
+        file = Path(self._directory, "spans.jsonl")
+        if trace is not None and file.exists():
+            shutil.move(str(file), str(trace.spans_file))
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._directory = None
+
+
 def recording(
     *,
     pids: int | Iterable[int] | None = None,
@@ -177,6 +215,8 @@ def recording(
     stacks: bool = False,
 ) -> Recording:
     """Records a `with` block of this program: processes, a cgroup or, without either, the whole machine. The arguments are those of `record`.
+
+    Spans that this process and its children mark meanwhile with `swtch.span` come beside the Trace, for `Trace.why`.
 
     >>> with swtch.recording(pids=os.getpid()) as running:
     ...     time.sleep(0.01)

@@ -66,9 +66,6 @@ class _Writer:
         self._local = _Kept()
         # By the list's own number: the kernel uses those of threads again.
         self._all: dict[int, tuple[int, list[tuple[str, SpanId, int, int]]]] = {}
-        atexit.register(self.close)
-        # What the parent keeps is the parent's to write.
-        os.register_at_fork(after_in_child=self._forget)
 
     def keep(self, name: str, id: SpanId, begin_ns: int, end_ns: int) -> None:
         kept = self._local
@@ -82,13 +79,15 @@ class _Writer:
             self._write(kept.tid, spans)
 
     def close(self) -> None:
-        """Writes what is left, of every thread."""
+        """Writes what is left, of every thread; nothing is kept from here on."""
         for tid, spans in list(self._all.values()):
             self._write(tid, spans)
         self._all.clear()
         self._local = _Kept()
+        self._path = None
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Drops what is kept: after a fork it is the parent's to write."""
         self._all = {}
         self._local = _Kept()
 
@@ -134,6 +133,37 @@ class _Span:
         self._writer.keep(self._name, self._id, self._begin_ns, _now_ns())
 
 
+def begin_file(path: str) -> bool:
+    """Spans go to this file from now on, and to it go those of child processes; false where they go to another one already."""
+    global _writer
+    if _writer is not None or os.environ.get(FILE_VARIABLE):
+        return False
+    _writer = _Writer(path)
+    os.environ[FILE_VARIABLE] = path
+    return True
+
+
+def end_file() -> None:
+    """Ends what `begin_file` began; the spans are written."""
+    global _writer
+    os.environ.pop(FILE_VARIABLE, None)
+    if _writer is not None:
+        _writer.close()
+    _writer = None
+
+
+def _at_exit() -> None:
+    if _writer is not None:
+        _writer.close()
+
+
+def _in_child() -> None:
+    if _writer is not None:
+        _writer.forget()
+
+
 _NOTHING: Final = _Nothing()
 _path = os.environ.get(FILE_VARIABLE)
-_writer = _Writer(_path) if _path else None
+_writer: _Writer | None = _Writer(_path) if _path else None
+atexit.register(_at_exit)
+os.register_at_fork(after_in_child=_in_child)

@@ -243,8 +243,31 @@ class Trace:
         document = self._native.bill(None if profile is None else profile.to_json(), price)
         return from_document(Bill, json.loads(document))
 
+    @property
+    def spans_file(self) -> Path:
+        """The place of the spans that were recorded with this Trace: beside it. Without spans there is no file."""
+        return self.directory.with_suffix(".spans.jsonl")
+
+    def why(
+        self,
+        span: str | None = None,
+        *,
+        slowest: float = 0.01,
+        spans: str | os.PathLike[str] | None = None,
+    ) -> dict[str, Any]:
+        """What made the slowest spans slow: the document of `swtch why --json`.
+
+        span: the name of the spans; those whose slow ones took most time beyond the ordinary when left out.
+        slowest: the share of them that counts as slow, 0 to 1.
+        spans: the file of the spans; `spans_file` when left out.
+
+        Raises `TraceError` where there are no spans or no single switches, and `UsageError` for a name that no span has.
+        """
+        file = self.spans_file if spans is None else Path(spans)
+        return dict(json.loads(self._native.why(file, span, slowest)))
+
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Copies the Trace to a new directory, whole or not at all; returns where it is.
+        """Copies the Trace to a new directory, whole or not at all, and its spans beside it; returns where it is.
 
         Raises `FileExistsError` where something is, and `OSError` when it cannot be written.
         """
@@ -254,6 +277,8 @@ class Trace:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
             copied = shutil.copytree(self.directory, Path(beside) / target.name)
             os.rename(copied, target)
+        if self.spans_file.exists():
+            shutil.copy(self.spans_file, target.with_suffix(".spans.jsonl"))
         return target
 
     def __repr__(self) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import swtch
 from swtch import span
 
 PROGRAM = """
@@ -66,3 +71,42 @@ def test_without_a_file_a_span_is_nothing() -> None:
     with span("checkout") as nothing:
         assert nothing is None
     assert span("checkout") is span("pay", id=7)
+
+
+RECORDED = """
+import os, time
+from swtch import span
+for i in range(8):
+    with span("nap", id=i):
+        time.sleep(0.03 if i == 5 else 0.002)
+"""
+
+
+def test_the_spans_of_a_recorded_command_are_found_without_options(tmp_path: Path) -> None:
+    trace = swtch.record([sys.executable, "-c", RECORDED], mode="events", out=tmp_path / "nap.swtch")
+    if "switches" not in trace.tables:
+        pytest.skip("single switches cannot be recorded here")
+    why = trace.why(slowest=0.125)
+    assert (why["span"], why["slow"]["count"]) == ("nap", 1)
+    assert why["slowest"][0]["id"] == "5"
+    assert why["slow"]["causes"][0]["cause"] == "blocked"
+    with pytest.raises(swtch.UsageError, match="no span is called 'pay'"):
+        trace.why("pay")
+    kept = swtch.Trace.load(trace.save(tmp_path / "kept.swtch"))
+    assert kept.why(slowest=0.125) == why
+
+
+def test_the_spans_of_a_recorded_block_are_found_without_options() -> None:
+    with swtch.recording(pids=os.getpid(), mode="events") as running:
+        with span("block"):
+            time.sleep(0.01)
+        subprocess.run([sys.executable, "-c", RECORDED], check=True)
+    if "switches" not in running.trace.tables:
+        pytest.skip("single switches cannot be recorded here")
+    names = {one["span"]: one["count"] for one in running.trace.why()["names"]}
+    assert names == {"nap": 8, "block": 1}
+    assert "SWTCH_SPANS" not in os.environ and span("after") is span("it")
+    with swtch.recording(pids=os.getpid(), mode="events") as running:
+        time.sleep(0.001)
+    with pytest.raises(swtch.TraceError, match="cannot read the spans"):
+        running.trace.why()

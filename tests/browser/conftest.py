@@ -68,7 +68,7 @@ def single_report(
 
 @pytest.fixture(scope="session")
 def trace_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of each recorded Trace by its name, and that of all under `all`."""
+    """The page of each recorded Trace by its name, that of all under `all`, and one with spans under `spans`."""
     assert TRACES, "fixtures/traces holds no Trace"
     directory = tmp_path_factory.mktemp("traces")
     # Its path is shown; one that is long and has no place to break must not widen the page.
@@ -77,6 +77,9 @@ def trace_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copy(ROOT / "fixtures" / "profiles" / "vm.json", profile)
     priced = ["--profile", profile]
     pages = {path.stem: render([path], directory / f"{path.stem}.html", *priced) for path in TRACES}
+    spans = ["--spans", ROOT / "fixtures" / "spans" / "machine.jsonl", "--slowest", "5%"]
+    machine = [path for path in TRACES if path.stem == "machine"]
+    pages["spans"] = render(machine, directory / "spans.html", *priced, *spans)
     return pages | {"all": render(TRACES, directory / "all.html", *priced)}
 
 

@@ -30,6 +30,16 @@ def test_the_bill_is_the_answer(browser, trace_pages):
     assert answer.startswith("Context switches took 0.07 to 0.88 % of all tasks’ CPU time")
 
 
+def test_slow_spans_are_explained(browser, trace_pages):
+    driver = browser.open(trace_pages["spans"])
+    answers = [plain(one.text) for one in driver.find_elements(By.CSS_SELECTOR, ".answer")]
+    slow = [one for one in answers if "instead of" in one]
+    assert len(slow) == 1 and slow[0].startswith("The slowest 5 % of "), answers
+    section = plain(driver.find_element(By.ID, "spans").text)
+    assert "Why the slow ones were slow" in section and slow[0] in section
+    assert_answers_to_the_pointer(driver)
+
+
 @pytest.mark.parametrize("width", [360, 1100])
 def test_every_drawing_can_be_read(browser, trace_pages, width):
     for name, page in trace_pages.items():

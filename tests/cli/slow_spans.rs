@@ -111,6 +111,19 @@ fn injected(why: &Value) -> f64 {
     200e6 / why["slow"]["mean_ns"].as_f64().unwrap()
 }
 
+/// The page and Perfetto's file find the spans beside the Trace.
+fn page_and_perfetto_have_them(home: &Path) {
+    let reported = run(swtch(home).args(["report", "shop.swtch", "-o", "page.html"]));
+    assert!(reported.status.success(), "{}", stderr(&reported));
+    let page = fs::read_to_string(home.join("page.html")).unwrap();
+    assert!(page.contains("Why the slow ones were slow") && page.contains("The slowest 1 % of "));
+    let exported =
+        json(swtch(home).args(["export", "shop.swtch", "--to", "perfetto", "-o", "shop.pftrace", "--json"]));
+    let names = json(swtch(home).args(["why", "shop.swtch", "--json"]))["names"].clone();
+    let spans: u64 = names.as_array().unwrap().iter().map(|name| name["count"].as_u64().unwrap()).sum();
+    assert_eq!(exported["spans"], spans);
+}
+
 #[test]
 fn the_injected_causes_of_slow_spans_are_found() {
     if let Some(why) = without_bpf() {
@@ -134,6 +147,7 @@ fn the_injected_causes_of_slow_spans_are_found() {
         .args([&cpu, hog, &folder]));
     assert!(recorded.status.success(), "{}", stderr(&recorded));
 
+    page_and_perfetto_have_them(home.path());
     let locked = why(home.path(), "locked");
     let share_of_holder = by(&locked, "blocked", "python3");
     assert!((share_of_holder - injected(&locked)).abs() < 0.1, "{locked:#}");

@@ -191,6 +191,8 @@ pub(crate) struct ReportArgs {
     /// Also print the cost in money, at this price a vCPU-hour, e.g. 0.05/vcpu-hour
     #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
+    #[command(flatten)]
+    pub(crate) spans: why::SpanArgs,
     /// The page to write; one that exists is replaced [default: report.html, or the first free report-N.html]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -9,7 +9,7 @@ mod timeline;
 
 use division::{Divided, Divider, Whom};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use swtch_trace::spans::{Span, SpanOwner, Spans};
 use swtch_trace::{Trace, TraceError};
 use swtch_units::words;
@@ -160,38 +160,123 @@ pub fn why(trace: &Trace, spans: &Spans, name: Option<&str>, slowest: f64) -> Re
         let names = counts.iter().map(|(one, _)| (*one).to_owned()).collect();
         return Err(WhyError::NoSuchSpan { name: name.to_owned(), names });
     }
-    let name = match name {
-        Some(name) => name,
-        None => counts
-            .iter()
-            .map(|(name, _)| *name)
-            .max_by_key(|name| excess_ns(spans, name, slowest))
-            .unwrap_or(""),
-    };
-    let (slow, ordinary) = chosen(spans, name, slowest);
-    let wanted: HashSet<&SpanOwner> = slow.iter().chain(&ordinary).map(|span| &span.owner).collect();
-    let timelines = Timelines::read(trace, &wanted)?;
+    let name = name.or_else(|| by_excess(spans, slowest).first().copied()).unwrap_or("");
+    let chosen = ChosenSpans::of(spans, name, slowest);
+    let timelines = Timelines::read(trace, &chosen.owners().collect())?;
+    Ok(chosen.explained(&Divider::of(trace.view(), &timelines)))
+}
+
+/// The answers of [`why`] for several names, at most `most`: first those whose slow spans took most time beyond the ordinary.
+///
+/// # Errors
+/// When the Trace has no single switches.
+pub fn whys(trace: &Trace, spans: &Spans, most: usize, slowest: f64) -> Result<Vec<Why>, WhyError> {
+    has_switches(trace)?;
+    let names = by_excess(spans, slowest).into_iter().take(most);
+    let chosen: Vec<ChosenSpans<'_>> = names.map(|name| ChosenSpans::of(spans, name, slowest)).collect();
+    let owners = chosen.iter().flat_map(ChosenSpans::owners).collect();
+    let timelines = Timelines::read(trace, &owners)?;
     let divider = Divider::of(trace.view(), &timelines);
-    let divided =
-        |spans: &[&Span]| -> Vec<Divided> { spans.iter().map(|span| divider.divide(span)).collect() };
-    let slow_parts = divided(&slow);
-    Ok(Why {
-        span: name.to_owned(),
-        slowest_share: slowest,
-        slow: group(&slow, &slow_parts),
-        ordinary: group(&ordinary, &divided(&ordinary)),
-        slowest: slow
-            .iter()
-            .zip(&slow_parts)
-            .take(SLOWEST_SHOWN)
-            .map(|(span, divided)| one(span, divided))
-            .collect(),
-        names: counts
-            .iter()
-            .map(|(name, count)| SpanName { span: (*name).to_owned(), count: *count })
-            .collect(),
-        notes: notes(spans, &slow),
-    })
+    Ok(chosen.iter().map(|chosen| chosen.explained(&divider)).collect())
+}
+
+/// A slow span in the order of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DividedSpan<'a> {
+    /// The span.
+    pub span: &'a Span,
+    /// What its time went to, and the program behind it, in the order of time. Time that is not known is left out.
+    pub parts: Vec<SpanPart>,
+}
+
+/// A part of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanPart {
+    /// When it began, ns since the Trace's start.
+    pub from_ns: u64,
+    /// When it ended, ns since the Trace's start.
+    pub to_ns: u64,
+    /// What it went to. Time on a CPU includes that of interrupts and the hypervisor.
+    pub cause: SpanCause,
+    /// The program that had the CPU, or that ended the blocking.
+    pub behind: Option<String>,
+}
+
+/// The slowest spans of every name, each divided in the order of time.
+///
+/// # Errors
+/// When the Trace has no single switches.
+pub fn divided<'a>(
+    trace: &Trace,
+    spans: &'a Spans,
+    slowest: f64,
+) -> Result<Vec<DividedSpan<'a>>, WhyError> {
+    has_switches(trace)?;
+    let slow = |(name, _): (&str, usize)| chosen(spans, name, slowest).0;
+    let slow: Vec<&Span> = spans.names().into_iter().flat_map(slow).collect();
+    let timelines = Timelines::read(trace, &slow.iter().map(|span| &span.owner).collect())?;
+    let divider = Divider::of(trace.view(), &timelines);
+    let part = |part: division::Part| SpanPart {
+        from_ns: part.from_ns,
+        to_ns: part.to_ns,
+        cause: part.cause,
+        behind: part.whom.map(|whom| whom.name),
+    };
+    let divide =
+        |span: &'a Span| DividedSpan { span, parts: divider.parts(span).into_iter().map(part).collect() };
+    Ok(slow.into_iter().map(divide).collect())
+}
+
+/// The spans of a name that are compared.
+struct ChosenSpans<'a> {
+    spans: &'a Spans,
+    name: &'a str,
+    slowest: f64,
+    slow: Vec<&'a Span>,
+    ordinary: Vec<&'a Span>,
+}
+
+impl<'a> ChosenSpans<'a> {
+    fn of(spans: &'a Spans, name: &'a str, slowest: f64) -> Self {
+        let (slow, ordinary) = chosen(spans, name, slowest);
+        Self { spans, name, slowest, slow, ordinary }
+    }
+
+    fn owners(&self) -> impl Iterator<Item = &'a SpanOwner> {
+        self.slow.iter().chain(&self.ordinary).map(|span| &span.owner)
+    }
+
+    fn explained(&self, divider: &Divider<'_>) -> Why {
+        let divided =
+            |spans: &[&Span]| -> Vec<Divided> { spans.iter().map(|span| divider.divide(span)).collect() };
+        let slow = divided(&self.slow);
+        let names = self.spans.names();
+        Why {
+            span: self.name.to_owned(),
+            slowest_share: self.slowest,
+            slow: group(&self.slow, &slow),
+            ordinary: group(&self.ordinary, &divided(&self.ordinary)),
+            slowest: self
+                .slow
+                .iter()
+                .zip(&slow)
+                .take(SLOWEST_SHOWN)
+                .map(|(span, divided)| one(span, divided))
+                .collect(),
+            names: names
+                .iter()
+                .map(|(name, count)| SpanName { span: (*name).to_owned(), count: *count })
+                .collect(),
+            notes: notes(self.spans, &self.slow),
+        }
+    }
+}
+
+/// The names of spans: first those whose slow ones took most time beyond the ordinary, then the frequent ones.
+fn by_excess(spans: &Spans, slowest: f64) -> Vec<&str> {
+    let mut names: Vec<&str> = spans.names().into_iter().map(|(name, _)| name).collect();
+    names.sort_by_cached_key(|name| std::cmp::Reverse(excess_ns(spans, name, slowest)));
+    names
 }
 
 /// Checks that a Trace can say why a span was slow.

@@ -93,7 +93,10 @@ pub(crate) fn record<'py>(
 ) -> PyResult<(Option<Trace>, Option<Bound<'py, PyBaseException>>)> {
     let destination =
         Destination::named(&asking.out, asking.force).map_err(|error| record_error(error.into()))?;
-    let options = asking.options(destination.folder.clone())?;
+    let mut options = asking.options(destination.folder.clone())?;
+    if matches!(options.target, Target::Command(_)) {
+        options.spans = Some(destination.spans().map_err(|error| record_error(error.into()))?);
+    }
     let mut listener = Listener::new(progress);
     let recorded = py.detach(|| {
         let recording = swtch_record::record(&options, &mut listener)?;

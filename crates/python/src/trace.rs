@@ -6,13 +6,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::io;
 use std::path::{Path, PathBuf};
-use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, advise, bill, caveats};
+use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, WhyError, advise, bill, caveats, why};
 use swtch_profile::file;
 use swtch_report::export::ExportError;
 use swtch_report::recording::Summary;
 use swtch_report::tables::{self, Form};
 use swtch_report::terminal;
+use swtch_report::why::document;
 use swtch_trace::TraceError;
+use swtch_trace::spans::{SpanSource, Spans};
 use swtch_trace::tables::{Cell, Columns, Visitor};
 
 /// A Trace that was read; its switches stay on the disk.
@@ -92,6 +94,21 @@ impl Trace {
             let advice = advice.unwrap_or_default();
             serde_json::to_string(&Priced { bill, caveats, advice }).map_err(mistake)
         })?
+    }
+
+    /// What made the slowest spans slow, as the JSON of `swtch why --json`.
+    #[allow(clippy::needless_pass_by_value, reason = "PyO3 makes it")]
+    fn why(&self, file: PathBuf, span: Option<&str>, slowest: f64) -> PyResult<String> {
+        if !(slowest > 0.0 && slowest < 1.0) {
+            return Err(UsageError::new_err(format!("slowest is {slowest}; give a share above 0 and below 1")));
+        }
+        let spans = Spans::read(&file, SpanSource::default(), self.0.view())
+            .map_err(|error| NotATrace::new_err(error.to_string()))?;
+        let why = why(&self.0, &spans, span, slowest).map_err(|error| match error {
+            WhyError::NoSuchSpan { .. } => UsageError::new_err(error.to_string()),
+            other => NotATrace::new_err(other.to_string()),
+        })?;
+        serde_json::to_string(&document(&why)).map_err(mistake)
     }
 
     /// What `swtch record` prints; its first line is the answer.

@@ -4,7 +4,8 @@ use crate::EXPORTERS;
 use crate::stack_weight::StackWeight;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
-use swtch_cost::CostModel;
+use swtch_cost::{CostModel, WhyError};
+use swtch_trace::spans::Spans;
 use swtch_trace::tables::TABLES;
 use swtch_trace::{Trace, TraceError};
 
@@ -23,6 +24,8 @@ pub struct Exporter {
     pub has_weight: bool,
     /// Whether it has prices, from a Profile.
     pub has_prices: bool,
+    /// Whether it has spans.
+    pub has_spans: bool,
     /// Writes the Trace.
     pub write: ExportFn,
 }
@@ -41,6 +44,8 @@ pub struct ExportOptions<'a> {
     pub weight: Option<StackWeight>,
     /// Prices, where the format has them.
     pub model: Option<&'a CostModel>,
+    /// Spans, where the format has them, and the share of them that counts as slow.
+    pub spans: Option<(&'a Spans, f64)>,
 }
 
 /// What was exported.
@@ -79,7 +84,14 @@ impl Exporter {
     /// # Errors
     /// What it does not have, which formats do, and what to do.
     #[allow(clippy::fn_params_excessive_bools, reason = "each is an option of the command")]
-    pub fn check(&self, table: bool, weight: bool, profile: bool, to_file: bool) -> Result<(), String> {
+    pub fn check(
+        &self,
+        table: bool,
+        weight: bool,
+        profile: bool,
+        spans: bool,
+        to_file: bool,
+    ) -> Result<(), String> {
         let having = |has: fn(&Self) -> bool| {
             let names: Vec<&str> = EXPORTERS.iter().filter(|one| has(one)).map(|one| one.name).collect();
             names.join(" or ")
@@ -98,6 +110,10 @@ impl Exporter {
         if profile && !self.has_prices {
             let names = having(|one| one.has_prices);
             return Err(format!("--to {name} writes no prices; --profile goes with --to {names}"));
+        }
+        if spans && !self.has_spans {
+            let names = having(|one| one.has_spans);
+            return Err(format!("--to {name} has no spans; --spans goes with --to {names}"));
         }
         if !to_file && !self.is_text {
             return Err(format!("--to {name} is not text for a terminal; name the file with -o FILE"));
@@ -127,6 +143,9 @@ pub enum ExportError {
         /// Why it is not there.
         why: String,
     },
+    /// The spans cannot be divided.
+    #[error(transparent)]
+    Why(#[from] WhyError),
     /// What came out could not be written.
     #[error(transparent)]
     Write(#[from] io::Error),

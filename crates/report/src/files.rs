@@ -6,11 +6,15 @@ use crate::html::{
 };
 use std::fs;
 use std::path::{Path, PathBuf};
-use swtch_cost::Price;
+use swtch_cost::{Price, WhyError, whys};
 use swtch_faas::is_faas;
 use swtch_profile::file;
 use swtch_study::is_study;
+use swtch_trace::spans::{SpanSource, Spans, SpansError, beside};
 use swtch_trace::{Trace, TraceError};
+
+/// Names of spans on a page.
+const MOST_NAMES: usize = 3;
 
 /// Why there is no page of files.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,12 @@ pub enum FilesError {
     /// A measurement of functions cannot be read.
     #[error(transparent)]
     Faas(#[from] swtch_faas::FileError),
+    /// Spans cannot be read.
+    #[error(transparent)]
+    Spans(#[from] SpansError),
+    /// Spans cannot be explained.
+    #[error(transparent)]
+    Why(#[from] WhyError),
     /// The page cannot be rendered.
     #[error(transparent)]
     Page(#[from] ReportError),
@@ -78,16 +88,26 @@ impl FileKind {
     }
 }
 
-/// The page of `paths`, which are all of one kind, and the kind's name in JSON. Traces are priced by the Profile `profile`, or by this
-/// machine's if it has one, and in money by `price`; nothing is measured for them.
+/// What a page of Traces shows besides them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceOptions<'a> {
+    /// The Profile to price by; this machine's, if it has one, when absent. Nothing is measured.
+    pub profile: Option<&'a Path>,
+    /// Prices in money.
+    pub price: Option<Price>,
+    /// The spans of the only Trace; those beside each Trace when absent.
+    pub spans: Option<&'a Path>,
+    /// How the spans are read.
+    pub source: SpanSource<'a>,
+    /// The share of the spans that counts as slow.
+    pub slowest: f64,
+}
+
+/// The page of `paths`, which are all of one kind, and the kind's name in JSON.
 ///
 /// # Errors
 /// When the files are of several kinds, or one cannot be read.
-pub fn page(
-    paths: &[PathBuf],
-    profile: Option<&Path>,
-    price: Option<Price>,
-) -> Result<(&'static str, String), FilesError> {
+pub fn page(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<(&'static str, String), FilesError> {
     let mut kinds = Vec::new();
     for path in paths {
         let kind = FileKind::of(path)?;
@@ -96,15 +116,23 @@ pub fn page(
         }
     }
     let has_traces = kinds.contains(&FileKind::Trace);
-    for (given, option) in [(profile.is_some(), "--profile"), (price.is_some(), "--price")] {
+    let TraceOptions { profile, price, spans, .. } = options;
+    for (given, option, does) in [
+        (profile.is_some(), "--profile", "prices"),
+        (price.is_some(), "--price", "prices"),
+        (spans.is_some(), "--spans", "explains spans of"),
+    ] {
         if given && !has_traces {
-            let problem = format!("{option} prices Traces, and there is none among the files");
+            let problem = format!("{option} {does} Traces, and there is none among the files");
             return Err(FilesError::Usage(problem));
         }
     }
+    if spans.is_some() && paths.len() > 1 {
+        return Err(FilesError::Usage("--spans goes with one Trace; name one".to_owned()));
+    }
     match kinds.as_slice() {
         [FileKind::Profile] => Ok(("profiles", render(&profiles(paths)?)?)),
-        [FileKind::Trace] => Ok(("traces", render_traces(&traces(paths, profile, price)?)?)),
+        [FileKind::Trace] => Ok(("traces", render_traces(&traces(paths, options)?)?)),
         [FileKind::Study] => Ok(("studies", render_studies(&studies(paths)?)?)),
         [FileKind::Faas] => Ok(("functions", render_faas(&functions(paths)?)?)),
         mixed => {
@@ -120,13 +148,23 @@ fn profiles(paths: &[PathBuf]) -> Result<Vec<NamedProfile>, FilesError> {
     paths.iter().map(|path| Ok(NamedProfile { name: name(path), document: file::read(path)? })).collect()
 }
 
-fn traces(
-    paths: &[PathBuf],
-    profile: Option<&Path>,
-    price: Option<Price>,
-) -> Result<Vec<NamedTrace>, FilesError> {
-    let prices = file::prices(profile)?.map(|(name, profile)| NamedProfile { name, document: profile });
-    let priced = |path: &PathBuf| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref(), price));
+fn traces(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<Vec<NamedTrace>, FilesError> {
+    let prices =
+        file::prices(options.profile)?.map(|(name, profile)| NamedProfile { name, document: profile });
+    let priced = |path: &PathBuf| {
+        let trace = Trace::open(path)?;
+        let explained = |file: &Path| -> Result<_, FilesError> {
+            let spans = Spans::read(file, options.source, trace.view())?;
+            Ok(whys(&trace, &spans, MOST_NAMES, options.slowest)?)
+        };
+        let own = beside(path);
+        let spans = match options.spans {
+            Some(file) => Some(Ok(explained(file)?)),
+            // They were not asked for: the page says what is wrong with them.
+            None => own.exists().then(|| explained(&own).map_err(|error| error.to_string())),
+        };
+        Ok(NamedTrace::new(name(path), trace, prices.as_ref(), options.price).with_spans(spans))
+    };
     paths.iter().map(priced).collect()
 }
 

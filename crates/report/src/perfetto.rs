@@ -1,5 +1,5 @@
 //! A Trace as Perfetto's viewer (ui.perfetto.dev) opens it. It shows the thread that runs on each CPU, each thread's state and waker, processes
-//! and threads by name, and counters over time.
+//! and threads by name, counters over time, and spans.
 //!
 //! The messages are written by hand, from protos/perfetto/trace/ of Perfetto v59 (trace_packet.proto, ftrace/sched.proto,
 //! ps/process_tree.proto, track_event/), because the crates that generate them take minutes to compile. Switches are written as they are read,
@@ -17,6 +17,7 @@ mod counters;
 mod events;
 mod names;
 pub(crate) mod proto;
+mod spans;
 mod stacks;
 mod tasks;
 
@@ -26,8 +27,10 @@ use events::Events;
 use names::Names;
 use proto::Message;
 use std::io::{self, Write};
+use swtch_cost::divided;
 use swtch_trace::Trace;
 use swtch_trace::model::{Header, Scope};
+use swtch_trace::spans::Spans;
 use swtch_trace::tables::StackReason;
 
 /// Numbers of fields in `TracePacket`.
@@ -58,6 +61,8 @@ pub struct Written {
     pub counters: u64,
     /// Slices of stacks.
     pub slices: u64,
+    /// Spans.
+    pub spans: u64,
     /// Data of the Trace for which this format has no place, and data that the format has a place for and the Trace lacks. In words.
     pub left_out: Vec<String>,
 }
@@ -70,12 +75,14 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: false,
     has_prices: false,
-    write: |trace, _, sink| {
-        let written = write(trace, sink)?;
-        let Written { switches, wakeups, threads, counters, slices, left_out, .. } = written;
-        let of_stacks = if slices > 0 { format!(", {slices} slices of stacks") } else { String::new() };
+    has_spans: true,
+    write: |trace, options, sink| {
+        let written = write(trace, options.spans, sink)?;
+        let Written { switches, wakeups, threads, counters, slices, spans, left_out, .. } = written;
+        let of = |count: u64, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
+        let (of_stacks, of_spans) = (of(slices, "slices of stacks"), of(spans, "spans"));
         let text = format!(
-            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters{of_stacks}; \
+            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters{of_stacks}{of_spans}; \
              open it at https://ui.perfetto.dev"
         );
         let figures = [
@@ -84,16 +91,17 @@ pub(crate) const EXPORTER: Exporter = Exporter {
             ("threads", threads.into()),
             ("counters", counters.into()),
             ("slices", slices.into()),
+            ("spans", spans.into()),
         ];
         Ok(Exported::new(text, figures, left_out))
     },
 };
 
-/// Writes `trace` to `sink`.
+/// Writes `trace` to `sink`, with spans and the share of them that counts as slow and is divided.
 ///
 /// # Errors
-/// When the Trace is damaged, or `sink` does not take it.
-pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
+/// When the Trace is damaged or has no switches to divide spans by, or `sink` does not take it.
+pub fn write(trace: &Trace, spans: Option<(&Spans, f64)>, sink: impl Write) -> Result<Written, ExportError> {
     let mut packets = Packets { sink, bytes: 0 };
     let start_ns = trace.header.provenance.started_monotonic_ns;
     let names = Names::of(&trace.tasks);
@@ -102,6 +110,11 @@ pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
     let threads = tasks::write(&trace.tasks, start_ns, &mut packets)?;
     let counters = counters::write(&trace.intervals, start_ns, &mut packets)?;
     let slices = stacks::write(&trace.stacks, &trace.tasks, counters, start_ns, &mut packets)?;
+    let mut written_spans = 0;
+    if let Some((spans, slowest)) = spans {
+        let slow = divided(trace, spans, slowest)?;
+        written_spans = spans::write(spans, &slow, start_ns, &mut packets)?;
+    }
     let mut events = Events::new(start_ns, &names);
     events.reused_numbers(&trace.tasks);
     for row in trace.switches() {
@@ -119,6 +132,7 @@ pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
         threads,
         counters,
         slices,
+        spans: written_spans,
         left_out: left_out(trace),
     })
 }

@@ -30,6 +30,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: false,
     has_prices: true,
+    has_spans: false,
     write: |trace, options, sink| {
         let text = of_trace(trace, options.model, Limits::default());
         sink.write_all(text.as_bytes())?;

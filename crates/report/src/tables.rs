@@ -44,6 +44,7 @@ pub(crate) const PARQUET: Exporter = Exporter {
     has_table: true,
     has_weight: false,
     has_prices: false,
+    has_spans: false,
     write: |trace, options, sink| export(trace, options, Form::Parquet, sink),
 };
 
@@ -55,6 +56,7 @@ pub(crate) const CSV: Exporter = Exporter {
     has_table: true,
     has_weight: false,
     has_prices: false,
+    has_spans: false,
     write: |trace, options, sink| export(trace, options, Form::Csv, sink),
 };
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::visible::visible;
 use swtch_profile::file;
+use swtch_report::files::{self, TraceOptions};
 use swtch_report::html::{NamedProfile, NamedTrace, ReportError, render_traces};
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Lost, Throttled, Unavailable};
@@ -78,6 +79,44 @@ fn every_chart_has_a_name_two_drawings_and_a_table() {
     }
     assert_eq!(html.matches("role=\"img\" aria-label=\"").count(), 2 * figures);
     assert!(!html.contains("NaN"));
+}
+
+#[test]
+fn the_slow_spans_beside_a_trace_are_explained() {
+    let folder = fixture("traces/machine.swtch");
+    let spans = fixture("spans/machine.jsonl");
+    let options = TraceOptions { spans: Some(&spans), slowest: 0.05, ..TraceOptions::default() };
+    let html = files::page(std::slice::from_ref(&folder), &options).unwrap().1;
+    let text = visible(&html);
+    let answer = "The slowest 5 % of unit took 10.6 ms instead of 8.00 ms: 24 % waiting for CPU 1 behind coordinator and others.";
+    assert_eq!(text.matches(answer).count(), 2, "in the answer and in the section: {text}");
+    assert!(text.contains("Why the slow ones were slow"));
+    assert!(text.contains("Spans that never ended, which are left out: 1."), "{text}");
+    // The other name has a figure too.
+    for id in ["figure-spans-0-0", "figure-spans-0-1"] {
+        let drawing = wide(&html, id);
+        assert!(drawing.contains("run queue") && drawing.contains("lto cgu.05"), "{drawing}");
+    }
+    // Spans that were named must be right, those that are only there need not.
+    let place = tempfile::tempdir().unwrap();
+    let copy = place.path().join("run.swtch");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    let broken = place.path().join("run.spans.jsonl");
+    std::fs::write(&broken, "nonsense\n").unwrap();
+    let beside = TraceOptions { spans: None, ..options };
+    let html = files::page(std::slice::from_ref(&copy), &beside).unwrap().1;
+    let text = visible(&html);
+    assert!(text.contains("The spans beside the Trace are not shown:"), "{text}");
+    assert!(text.contains("run.spans.jsonl:1: is neither a line of the workload contract nor OTLP/JSON"));
+    let named = TraceOptions { spans: Some(&broken), ..options };
+    let error = files::page(std::slice::from_ref(&copy), &named).unwrap_err().to_string();
+    assert!(error.contains(":1: is neither") && !error.contains('\n'), "{error}");
+    let two = [copy, folder];
+    let error = files::page(&two, &named).unwrap_err().to_string();
+    assert_eq!(error, "--spans goes with one Trace; name one");
 }
 
 #[test]

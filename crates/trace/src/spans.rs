@@ -150,6 +150,11 @@ pub struct Spans {
     pub of_other_tasks: usize,
 }
 
+/// The file of the spans of a Trace's command, beside its directory: `NAME.spans.jsonl` of `NAME.swtch`.
+pub fn beside(trace: &Path) -> PathBuf {
+    trace.with_extension("spans.jsonl")
+}
+
 /// How a file of spans is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpanSource<'a> {

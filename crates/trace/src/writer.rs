@@ -5,6 +5,7 @@ mod claim;
 use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
 use crate::model::{Ended, Header, SCHEMA, Table};
+use crate::spans::beside;
 use crate::tables::{Columns, Row, SwitchRow, TableSink};
 use claim::TracePath;
 use std::fs;
@@ -301,6 +302,18 @@ impl Destination {
         Ok(Self { replaces: Some(folder.to_owned()), ..Self::free(folder)? })
     }
 
+    /// The file for the spans of a recorded command. An older one of this name is removed: its spans are not of this recording.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn spans(&self) -> Result<PathBuf, TraceError> {
+        let path = beside(&self.folder);
+        let fail = |source| TraceError::Write { path: path.clone(), source };
+        let whole = std::path::absolute(&path).map_err(fail)?;
+        gone(fs::remove_file(&whole)).map_err(fail)?;
+        Ok(whole)
+    }
+
     /// Puts a Trace that has ended in the place of the one that it replaces; of one that was cut short, both stay. Says where it is.
     ///
     /// # Errors
@@ -311,16 +324,24 @@ impl Destination {
         Ok(fs::canonicalize(&folder).unwrap_or(folder))
     }
 
-    /// Puts the Trace that is whole now in its place. Says where it is.
+    /// Puts the Trace that is whole now in its place, and its spans beside it. Says where it is.
     ///
     /// # Errors
     /// When the older one cannot be replaced; both are then still there.
     pub fn take(self) -> Result<PathBuf, TraceError> {
-        match self.replaces {
-            Some(old) => claim::replace(&self.folder, &old).map(|()| old),
-            None => Ok(self.folder),
-        }
+        let Some(old) = self.replaces else { return Ok(self.folder) };
+        claim::replace(&self.folder, &old)?;
+        let (new, place) = (beside(&self.folder), beside(&old));
+        let fail = |source| TraceError::Write { path: place.clone(), source };
+        gone(fs::remove_file(&place)).map_err(fail)?;
+        gone(fs::rename(&new, &place)).map_err(fail)?;
+        Ok(old)
     }
+}
+
+/// That there was no file is no failure.
+fn gone(done: io::Result<()>) -> io::Result<()> {
+    done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// The header of a Trace that has no table yet.

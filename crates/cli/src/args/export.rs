@@ -1,6 +1,7 @@
 //! Arguments of `swtch export`.
 
 use super::JsonArgs;
+use super::why::SpanArgs;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use swtch_trace::tables::TABLES;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch export run.swtch --to perfetto -o run.pftrace     to open at https://ui.perfetto.dev\n  \
+    swtch export run.swtch --to perfetto --spans spans.jsonl -o run.pftrace\n  \
     swtch export run.swtch --to parquet -o switches.parquet\n  \
     swtch export run.swtch --to csv --table tasks           to standard output\n  \
     swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n  \
@@ -34,6 +36,8 @@ pub(crate) struct ExportArgs {
     /// The file to write; - is standard output, the default of text formats
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) spans: SpanArgs,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
     /// Price with this Profile instead of this machine's, for formats with prices

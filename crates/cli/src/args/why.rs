@@ -2,8 +2,8 @@
 
 use super::{JsonArgs, share};
 use clap::Args;
-use std::path::PathBuf;
-use swtch_trace::spans::LogFormat;
+use std::path::{Path, PathBuf};
+use swtch_trace::spans::{LogFormat, SpanSource, beside};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -21,12 +21,21 @@ pub(crate) struct WhyArgs {
     /// The Trace
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// The file of the spans [default: NAME.spans.jsonl beside the Trace NAME.swtch]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) spans: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) spans: SpanArgs,
     /// Explain the spans of this name [default: those whose slow ones took most time]
     #[arg(long, value_name = "NAME")]
     pub(crate) span: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+/// Where spans are, how they are read, and which are slow.
+#[derive(Debug, Args)]
+pub(crate) struct SpanArgs {
+    /// The file of the spans [default: NAME.spans.jsonl beside the Trace NAME.swtch]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spans: Option<PathBuf>,
     /// The share of the spans that counts as slow
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = slow_share)]
     pub(crate) slowest: f64,
@@ -36,8 +45,18 @@ pub(crate) struct WhyArgs {
     /// The program that worked on spans that name neither thread nor process
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,
-    #[command(flatten)]
-    pub(crate) json: JsonArgs,
+}
+
+impl SpanArgs {
+    /// How the file is read.
+    pub(crate) fn source(&self) -> SpanSource<'_> {
+        SpanSource { log_format: self.log_format.as_ref(), program: self.program.as_deref() }
+    }
+
+    /// The file that was named, else the one beside the Trace, if there is one.
+    pub(crate) fn file(&self, trace: &Path) -> Option<PathBuf> {
+        self.spans.clone().or_else(|| Some(beside(trace)).filter(|path| path.exists()))
+    }
 }
 
 fn slow_share(text: &str) -> Result<f64, String> {

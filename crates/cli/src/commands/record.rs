@@ -3,13 +3,10 @@
 mod live_line;
 
 use super::measure::measuring;
-use super::why::SPANS;
 use crate::args::record::RecordArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, bail};
 use live_line::LiveLine;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
@@ -38,7 +35,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     };
     let taken = args.out.is_none().then(|| folder(&target)).filter(|name| *name != destination.folder);
     let is_command = matches!(target, Target::Command(_));
-    let spans = if is_command { Some(spans_beside(&destination.folder)?) } else { None };
+    let spans = is_command.then(|| destination.spans()).transpose()?;
     let options = Options {
         target,
         folder: destination.folder.clone(),
@@ -54,7 +51,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             && !args.no_profile
             && file::own_path().is_some_and(|own| !own.exists()),
         stacks: args.stacks.then_some(args.stack_entries),
-        spans: spans.clone(),
+        spans,
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);
@@ -62,9 +59,6 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let recording = match recorded {
         Ok(recording) => {
             let folder = destination.settle(recording.header.provenance.ended)?;
-            if let Some(spans) = spans.filter(|spans| spans.exists()) {
-                fs::rename(spans, folder.with_extension(SPANS))?;
-            }
             Recording { folder, ..recording }
         }
         Err(error) => {
@@ -85,17 +79,6 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     }
     let status = recording.header.exit_status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
-}
-
-/// Where the command writes its spans, for 'swtch why'. Those of an older recording of this name are removed: they are not of this one.
-fn spans_beside(trace: &Path) -> anyhow::Result<PathBuf> {
-    let path = std::path::absolute(trace)?.with_extension(SPANS);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot replace {}", path.display()))
-        }
-        _ => Ok(path),
-    }
 }
 
 /// The command itself writes to standard output, so no program could read a document there. A file that cannot be written should not

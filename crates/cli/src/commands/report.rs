@@ -8,14 +8,21 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_profile::file;
-use swtch_report::files::{FilesError, page};
+use swtch_report::files::{FilesError, TraceOptions, page};
 
 /// Where the page goes when no name is given.
 const PAGE: &str = "report.html";
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
-    let (kind, page) = page(&paths, args.profile.as_deref(), args.price).map_err(|error| match error {
+    let options = TraceOptions {
+        profile: args.profile.as_deref(),
+        price: args.price,
+        spans: args.spans.spans.as_deref(),
+        source: args.spans.source(),
+        slowest: args.spans.slowest,
+    };
+    let (kind, page) = page(&paths, &options).map_err(|error| match error {
         FilesError::Usage(problem) => WrongUsage(problem).into(),
         error => anyhow::Error::from(error),
     })?;

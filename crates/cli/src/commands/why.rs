@@ -2,44 +2,26 @@
 
 use crate::args::why::WhyArgs;
 use crate::output;
-use anyhow::bail;
-use std::path::{Path, PathBuf};
+use anyhow::Context;
 use std::process::ExitCode;
 use swtch_cost::{has_switches, why};
 use swtch_report::why::{document, terminal};
 use swtch_trace::Trace;
-use swtch_trace::spans::{SpanSource, Spans};
-
-/// The ending of the file beside a Trace that holds the spans of its command.
-pub(crate) const SPANS: &str = "spans.jsonl";
+use swtch_trace::spans::{Spans, beside};
 
 pub(crate) fn run(args: &WhyArgs) -> anyhow::Result<ExitCode> {
     let trace = Trace::open(&args.trace)?;
     has_switches(&trace)?;
-    let spans = match &args.spans {
-        Some(spans) => spans.clone(),
-        None => beside(&args.trace)?,
-    };
-    let source = SpanSource { log_format: args.log_format.as_ref(), program: args.program.as_deref() };
-    let spans = Spans::read(&spans, source, trace.view())?;
-    let why = why(&trace, &spans, args.span.as_deref(), args.slowest)?;
+    let spans = args.spans.file(&args.trace).with_context(|| {
+        let (trace, path) = (args.trace.display(), beside(&args.trace));
+        format!("{trace} has no spans: {} does not exist; name their file with --spans FILE", path.display())
+    })?;
+    let spans = Spans::read(&spans, args.spans.source(), trace.view())?;
+    let why = why(&trace, &spans, args.span.as_deref(), args.spans.slowest)?;
     if args.json.asked() {
         output::json(&args.json, &document(&why))?;
     } else {
         output::print(&terminal(&why));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The spans that the recorded command wrote.
-fn beside(trace: &Path) -> anyhow::Result<PathBuf> {
-    let path = trace.with_extension(SPANS);
-    if !path.exists() {
-        bail!(
-            "{} has no spans: {} does not exist; name their file with --spans FILE",
-            trace.display(),
-            path.display()
-        );
-    }
-    Ok(path)
 }

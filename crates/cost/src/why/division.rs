@@ -27,6 +27,17 @@ pub(super) struct Divided {
     pub(super) behind: HashMap<(SpanCause, Whom), HashMap<u32, u64>>,
 }
 
+/// A part of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    pub(super) cause: SpanCause,
+    pub(super) whom: Option<Whom>,
+    /// The CPU that was waited for, or [`NO_CPU`].
+    pub(super) cpu: u32,
+}
+
 /// What the parts of running time are that no event shows: shares of the machine's time in an interval, spread evenly over what ran.
 struct Rate {
     from_ns: u64,
@@ -57,59 +68,71 @@ impl<'a> Divider<'a> {
 
     /// Divides the time of a span.
     pub(super) fn divide(&self, span: &Span) -> Divided {
+        let mut divided = Divided::default();
+        let mut rest_ns = span.length_ns();
+        for part in self.parts(span) {
+            let ns = part.to_ns - part.from_ns;
+            rest_ns -= ns;
+            match part.whom {
+                Some(whom) => divided.add(part.cause, whom, part.cpu, ns),
+                None if part.cause == SpanCause::OnCpu => self.ran(part.from_ns, part.to_ns, &mut divided),
+                None => divided.parts[part.cause as usize] += ns,
+            }
+        }
+        divided.parts[SpanCause::Unknown as usize] += rest_ns;
+        divided
+    }
+
+    /// The parts of a span in the order of time. Time on a CPU includes that of interrupts and the hypervisor.
+    pub(super) fn parts(&self, span: &Span) -> Vec<Part> {
         let pieces = self.timelines.between(&span.owner, span.begin_ns, span.end_ns);
         let clip = |piece: &Piece| {
             let (from_ns, to_ns) = (piece.from_ns.max(span.begin_ns), piece.to_ns.min(span.end_ns));
             Piece { from_ns, to_ns, doing: piece.doing }
         };
         let pieces: Vec<Piece> = pieces.iter().map(clip).collect();
-        let mut divided = Divided::default();
+        let mut parts = Vec::with_capacity(pieces.len());
         let mut index = 0;
-        let mut covered_ns = 0;
         while let Some(piece) = pieces.get(index) {
-            let ns = piece.to_ns - piece.from_ns;
-            covered_ns += ns;
+            let Piece { from_ns, to_ns, doing } = *piece;
+            let part = |cause, whom| Part { from_ns, to_ns, cause, whom, cpu: NO_CPU };
             index += 1;
-            match piece.doing {
-                Doing::Running => self.ran(piece, &mut divided),
-                Doing::Unknown => divided.parts[SpanCause::Unknown as usize] += ns,
+            match doing {
+                Doing::Running => parts.push(part(SpanCause::OnCpu, None)),
+                Doing::Unknown => parts.push(part(SpanCause::Unknown, None)),
                 Doing::Blocked { uninterruptible, waker } => {
-                    let whom = self.waker(uninterruptible, waker, span);
-                    divided.add(SpanCause::Blocked, whom, NO_CPU, ns);
+                    parts.push(part(SpanCause::Blocked, Some(self.waker(uninterruptible, waker, span))));
                 }
                 Doing::Waiting { wait, .. } => {
                     let same =
                         |piece: &&Piece| matches!(piece.doing, Doing::Waiting { wait: of, .. } if of == wait);
                     let rest = pieces[index..].iter().take_while(same).count();
-                    let whole = &pieces[index - 1..index + rest];
-                    covered_ns += whole[1..].iter().map(|piece| piece.to_ns - piece.from_ns).sum::<u64>();
+                    self.waited(&pieces[index - 1..index + rest], span, &mut parts);
                     index += rest;
-                    self.waited(whole, span, &mut divided);
                 }
             }
         }
-        divided.parts[SpanCause::Unknown as usize] += span.length_ns() - covered_ns;
-        divided
+        parts
     }
 
     /// Time on a CPU, less what interrupts and the hypervisor took of it.
-    fn ran(&self, piece: &Piece, divided: &mut Divided) {
+    fn ran(&self, from_ns: u64, to_ns: u64, divided: &mut Divided) {
         let (mut interrupt, mut steal) = (0.0, 0.0);
-        let first = self.rates.partition_point(|rate| rate.to_ns <= piece.from_ns);
-        for rate in self.rates[first..].iter().take_while(|rate| rate.from_ns < piece.to_ns) {
-            let ns = (rate.to_ns.min(piece.to_ns) - rate.from_ns.max(piece.from_ns)) as f64;
+        let first = self.rates.partition_point(|rate| rate.to_ns <= from_ns);
+        for rate in self.rates[first..].iter().take_while(|rate| rate.from_ns < to_ns) {
+            let ns = (rate.to_ns.min(to_ns) - rate.from_ns.max(from_ns)) as f64;
             interrupt += ns * rate.interrupt;
             steal += ns * rate.steal;
         }
         let (interrupt_ns, steal_ns) = (interrupt as u64, steal as u64);
         divided.parts[SpanCause::Interrupt as usize] += interrupt_ns;
         divided.parts[SpanCause::Steal as usize] += steal_ns;
-        divided.parts[SpanCause::OnCpu as usize] += piece.to_ns - piece.from_ns - interrupt_ns - steal_ns;
+        divided.parts[SpanCause::OnCpu as usize] += to_ns - from_ns - interrupt_ns - steal_ns;
     }
 
     /// A wait for a CPU. Where a quota stops the thread's cgroup, the time in which no task of that group has the CPU is throttled if the CPU is
     /// idle in it.
-    fn waited(&self, pieces: &[Piece], span: &Span, divided: &mut Divided) {
+    fn waited(&self, pieces: &[Piece], span: &Span, parts: &mut Vec<Part>) {
         let group = self.group(&span.owner);
         let limit =
             self.limited.iter().copied().find(|limit| group.is_some_and(|group| is_within(group, limit)));
@@ -122,12 +145,12 @@ impl<'a> Divider<'a> {
             let throttled = idle_ns >= LEAST_THROTTLED_NS;
             for piece in &rest[..run.max(1)] {
                 let Doing::Waiting { cpu, front, .. } = piece.doing else { continue };
-                let ns = piece.to_ns - piece.from_ns;
-                if throttled {
-                    divided.parts[SpanCause::Throttled as usize] += ns;
+                let (cause, whom) = if throttled {
+                    (SpanCause::Throttled, None)
                 } else {
-                    divided.add(SpanCause::RunQueue, self.front(front, span), cpu, ns);
-                }
+                    (SpanCause::RunQueue, Some(self.front(front, span)))
+                };
+                parts.push(Part { from_ns: piece.from_ns, to_ns: piece.to_ns, cause, whom, cpu });
             }
             rest = &rest[run.max(1)..];
         }

@@ -21,6 +21,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: true,
     has_prices: false,
+    has_spans: false,
     write: |trace, options, sink| {
         let weight = options.weight.unwrap_or(StackWeight::OffCpu);
         let rows = rows(trace)?;

@@ -14,6 +14,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: true,
     has_prices: false,
+    has_spans: false,
     write: |trace, options, sink| {
         let weight_of = options.weight.unwrap_or(StackWeight::OffCpu);
         let mut lines = 0_u64;

@@ -16,6 +16,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: false,
     has_prices: false,
+    has_spans: false,
     write: |trace, _, sink| {
         let rows = rows(trace)?;
         sink.write_all(&gzip(profile(trace, rows).bytes()))?;

@@ -14,6 +14,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_table: false,
     has_weight: false,
     has_prices: false,
+    has_spans: false,
     write: |trace, _, sink| {
         let rows = rows(trace)?;
         let mut frames = Numbers::default();

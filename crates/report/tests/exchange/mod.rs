@@ -10,6 +10,7 @@ use swtch_report::export::ExportOptions;
 use swtch_report::perfetto::{self, Written};
 use swtch_report::tables::{self, Form};
 use swtch_trace::model::{Ended, Header, Provenance, Scope};
+use swtch_trace::spans::{Span, SpanOwner, Spans};
 use swtch_trace::tables::{IntervalRow, PrevState, StackRow, SwitchRow, TableSink, TaskRow};
 use swtch_trace::{Trace, Writer};
 
@@ -38,7 +39,7 @@ fn write(folder: &Path, switches: &[SwitchRow], tasks: &[TaskRow], intervals: &[
 
 fn exported(trace: &Trace) -> (Written, Vec<u8>) {
     let mut bytes = Vec::new();
-    let written = perfetto::write(trace, &mut bytes).unwrap();
+    let written = perfetto::write(trace, None, &mut bytes).unwrap();
     assert_eq!(written.bytes, bytes.len() as u64);
     (written, bytes)
 }
@@ -230,6 +231,53 @@ fn intervals_are_counters() {
         .map(|clock| (number(&clock, 1), number(&clock, 2)))
         .collect();
     assert_eq!(clocks, [(6, START_NS), (3, START_NS), (1, 1_700_000_000_000_000_000)]);
+}
+
+/// Task 9 runs from 310, loses CPU 1 to task 10 from 400 to 500, and has a slow span over both; another span of that name overlaps it.
+#[test]
+fn spans_are_slices_and_slow_ones_have_their_parts() {
+    let place = tempfile::tempdir().unwrap();
+    let trace = write(&place.path().join("run.swtch"), &switches(), &tasks(), &[]);
+    let span = |id: &str, begin_ns, end_ns| Span {
+        name: "pay".to_owned(),
+        id: Some(id.to_owned()),
+        owner: SpanOwner::Thread(9),
+        begin_ns,
+        end_ns,
+    };
+    let spans = Spans {
+        spans: vec![span("slow", 320, 520), span("over", 510, 530), span("next", 540, 550)],
+        ..Spans::default()
+    };
+    let mut bytes = Vec::new();
+    let written = perfetto::write(&trace, Some((&spans, 0.3)), &mut bytes).unwrap();
+    assert_eq!(written.spans, 3);
+    let packets = messages(&fields(&bytes), 1);
+    let events = packets.iter().flat_map(|packet| {
+        let at_ns = packet.iter().find(|field| field.number == 8).map(|field| field.value - START_NS);
+        messages(packet, 11).into_iter().map(move |event| (at_ns.unwrap(), event))
+    });
+    let events: Vec<(u64, u64, u64, String)> = events
+        .map(|(at_ns, event)| (number(&event, 11) - (1 << 32), at_ns, number(&event, 9), text(&event, 23)))
+        .collect();
+    let expected = [
+        (0, 320, 1, "pay"),
+        (0, 320, 1, "on CPU"),
+        (0, 400, 2, ""),
+        (0, 400, 1, "run queue: again"),
+        (0, 500, 2, ""),
+        (0, 500, 1, "on CPU"),
+        (0, 520, 2, ""),
+        (0, 520, 2, ""),
+        (1, 510, 1, "pay"),
+        (1, 530, 2, ""),
+        (0, 540, 1, "pay"),
+        (0, 550, 2, ""),
+    ];
+    assert_eq!(events, expected.map(|(track, at_ns, kind, name)| (track, at_ns, kind, name.to_owned())));
+    let tracks = packets.iter().flat_map(|packet| messages(packet, 60));
+    let tracks: Vec<(u64, String)> = tracks.map(|track| (number(&track, 1) - (1 << 32), text(&track, 2))).collect();
+    assert_eq!(tracks, [(0, "spans: pay".to_owned()), (1, "spans: pay".to_owned())]);
 }
 
 /// What is held back does not grow with the number of switches: the largest packet is as large for many as for few.

@@ -9,13 +9,14 @@ mod over_time;
 mod pairs;
 mod processors;
 mod recording;
+mod spans;
 mod stacks;
 mod stalls;
 mod tasks;
 mod timeline;
 mod totals;
 
-use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, advise, bill, caveats};
+use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, Why, advise, bill, caveats};
 use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
@@ -24,6 +25,7 @@ use super::NamedProfile;
 use super::prelude::*;
 use super::sections::host;
 use crate::recording::Summary;
+use crate::why::headline;
 
 /// The Traces on the page.
 type Traces<'a> = Subjects<'a, PricedTrace>;
@@ -36,6 +38,8 @@ pub struct PricedTrace {
     caveats: Vec<Caveat>,
     advice: Vec<Advice>,
     prices: Option<Prices>,
+    /// What made its slow spans slow, or why that is not known; absent without spans.
+    spans: Option<Result<Vec<Why>, String>>,
 }
 
 /// Where the prices come from.
@@ -59,7 +63,14 @@ impl Named<PricedTrace> {
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
         let prices =
             prices.map(|prices| Prices { name: prices.name.clone(), host: prices.document.host.clone() });
-        Self { name: name.into(), document: PricedTrace { trace, bill, caveats, advice, prices } }
+        Self { name: name.into(), document: PricedTrace { trace, bill, caveats, advice, prices, spans: None } }
+    }
+
+    /// Adds what made its slow spans slow, or why that is not known.
+    #[must_use]
+    pub fn with_spans(mut self, spans: Option<Result<Vec<Why>, String>>) -> Self {
+        self.document.spans = spans;
+        self
     }
 }
 
@@ -136,7 +147,8 @@ impl Subject for PricedTrace {
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
-        vec![answer::sentence(self)]
+        let slow = self.spans.as_ref().and_then(|spans| spans.as_ref().ok()?.first());
+        [answer::sentence(self)].into_iter().chain(slow.map(headline)).collect()
     }
 
     fn written(&self) -> String {
@@ -157,6 +169,7 @@ impl Subject for PricedTrace {
 
     fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
         let mut sections = Vec::from_iter(advice::section(subjects));
+        sections.extend(spans::section(subjects));
         sections.extend([
             totals::section(subjects),
             over_time::section(subjects),
