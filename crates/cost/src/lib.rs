@@ -27,6 +27,6 @@ pub use money::{Money, ParsePriceError, Price};
 pub use refill::IndirectFrom;
 pub use waits::{ProgramWaits, WaitPart, Waits};
 pub use why::{
-    Behind, CauseShare, DividedSpan, SlowSpan, SpanCause, SpanGroup, SpanName, SpanPart, Why, WhyError, divided,
-    has_switches, why, whys,
+    Behind, CauseShare, DividedSpan, SlowSpan, SpanCause, SpanGroup, SpanName, SpanPart, Why, WhyError,
+    divided, has_switches, why, whys,
 };

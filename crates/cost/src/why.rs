@@ -206,11 +206,7 @@ pub struct SpanPart {
 ///
 /// # Errors
 /// When the Trace has no single switches.
-pub fn divided<'a>(
-    trace: &Trace,
-    spans: &'a Spans,
-    slowest: f64,
-) -> Result<Vec<DividedSpan<'a>>, WhyError> {
+pub fn divided<'a>(trace: &Trace, spans: &'a Spans, slowest: f64) -> Result<Vec<DividedSpan<'a>>, WhyError> {
     has_switches(trace)?;
     let slow = |(name, _): (&str, usize)| chosen(spans, name, slowest).0;
     let slow: Vec<&Span> = spans.names().into_iter().flat_map(slow).collect();

@@ -100,7 +100,9 @@ impl Trace {
     #[allow(clippy::needless_pass_by_value, reason = "PyO3 makes it")]
     fn why(&self, file: PathBuf, span: Option<&str>, slowest: f64) -> PyResult<String> {
         if !(slowest > 0.0 && slowest < 1.0) {
-            return Err(UsageError::new_err(format!("slowest is {slowest}; give a share above 0 and below 1")));
+            return Err(UsageError::new_err(format!(
+                "slowest is {slowest}; give a share above 0 and below 1"
+            )));
         }
         let spans = Spans::read(&file, SpanSource::default(), self.0.view())
             .map_err(|error| NotATrace::new_err(error.to_string()))?;

@@ -339,7 +339,7 @@ impl Destination {
     }
 }
 
-/// That there was no file is no failure.
+/// A file that does not exist needs no change.
 fn gone(done: io::Result<()>) -> io::Result<()> {
     done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

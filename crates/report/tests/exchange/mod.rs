@@ -276,7 +276,8 @@ fn spans_are_slices_and_slow_ones_have_their_parts() {
     ];
     assert_eq!(events, expected.map(|(track, at_ns, kind, name)| (track, at_ns, kind, name.to_owned())));
     let tracks = packets.iter().flat_map(|packet| messages(packet, 60));
-    let tracks: Vec<(u64, String)> = tracks.map(|track| (number(&track, 1) - (1 << 32), text(&track, 2))).collect();
+    let tracks: Vec<(u64, String)> =
+        tracks.map(|track| (number(&track, 1) - (1 << 32), text(&track, 2))).collect();
     assert_eq!(tracks, [(0, "spans: pay".to_owned()), (1, "spans: pay".to_owned())]);
 }
 

@@ -63,7 +63,10 @@ impl Named<PricedTrace> {
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
         let prices =
             prices.map(|prices| Prices { name: prices.name.clone(), host: prices.document.host.clone() });
-        Self { name: name.into(), document: PricedTrace { trace, bill, caveats, advice, prices, spans: None } }
+        Self {
+            name: name.into(),
+            document: PricedTrace { trace, bill, caveats, advice, prices, spans: None },
+        }
     }
 
     /// Adds what made its slow spans slow, or why that is not known.

@@ -41,7 +41,8 @@ pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
 
 fn figure(id: String, name: &str, why: &Why) -> Figure {
     let groups = [("The slowest", &why.slow), ("Ordinary", &why.ordinary)];
-    let bars = groups.into_iter().filter(|(_, group)| group.count > 0).map(|(label, group)| bar(label, group));
+    let bars =
+        groups.into_iter().filter(|(_, group)| group.count > 0).map(|(label, group)| bar(label, group));
     let shown = |cause: &SpanCause| groups.iter().any(|(_, group)| part(group, *cause).is_some());
     let legend = SpanCause::ALL.into_iter().filter(shown);
     let legend = legend.map(|cause| block_item(CLASSES[cause as usize], title(cause).to_owned()));
@@ -91,7 +92,8 @@ fn slowest(why: &Why) -> Table {
     let row = |span: &SlowSpan| {
         let mut parts: Vec<(&SpanCause, &u64)> = span.parts.iter().collect();
         parts.sort_by_key(|(_, ns)| std::cmp::Reverse(**ns));
-        let parts = parts.into_iter().map(|(cause, ns)| format!("{} {}", title(*cause), text::ns(*ns as f64)));
+        let parts =
+            parts.into_iter().map(|(cause, ns)| format!("{} {}", title(*cause), text::ns(*ns as f64)));
         let cells = vec![
             Cell::time("Took", span.length_ns),
             Cell::text("Id", span.id.clone().unwrap_or_default()),
