@@ -21,14 +21,14 @@ class Recorder:
 
     def __init__(self, then: Callable[[Trace], object], asked: dict[str, Any]) -> None:
         self._then, self._asked = then, asked
-        # A function that calls itself, or runs in several threads, has a recording for each call.
+        # Blocks of one recorder may lie in each other. A decorated function has a recorder for each call.
         self._running: list[Recording] = []
 
     def __enter__(self) -> Recording:
         """Begins a recording; its `trace` exists after the block."""
-        running = self._begun()
-        self._running.append(running)
-        return running
+        pids = {} if "cgroup" in self._asked else {"pids": os.getpid()}
+        self._running.append(recording(**{**pids, **self._asked}).__enter__())
+        return self._running[-1]
 
     def __exit__(
         self,
@@ -36,7 +36,11 @@ class Recorder:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._end(self._running.pop(), kind, error, traceback)
+        running = self._running.pop()
+        running.__exit__(kind, error, traceback)
+        # After an error of the block, that error is what counts.
+        if kind is None:
+            self._then(running.trace)
 
     def __call__(self, function: Function) -> Function:
         """The function, which is recorded at each call."""
@@ -55,16 +59,6 @@ class Recorder:
                 return function(*arguments, **named)
 
         return called  # type: ignore[return-value]
-
-    def _begun(self) -> Recording:
-        pids = {} if "cgroup" in self._asked else {"pids": os.getpid()}
-        return recording(**{**pids, **self._asked}).__enter__()
-
-    def _end(self, running: Recording, *error: Any) -> None:
-        running.__exit__(*error)
-        # After an error of the block, that error is what counts.
-        if error[0] is None:
-            self._then(running.trace)
 
 
 def _print_answer(trace: Trace) -> None:

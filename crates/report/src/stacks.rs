@@ -12,19 +12,22 @@ pub(crate) use speedscope::EXPORTER as SPEEDSCOPE;
 
 use crate::export::ExportError;
 use std::collections::HashMap;
-use swtch_trace::model::Unavailable;
+use swtch_trace::model::{Field, Unavailable};
 use swtch_trace::tables::{Columns, StackRow};
 use swtch_trace::{Trace, fields};
 
+/// What a Trace may say is missing in its stacks.
+pub(crate) const FIELDS: [Field; 3] = [fields::STACKS, fields::STACKS_FRAMES, fields::STACKS_CALLERS];
+
 /// Numbers of texts, by the order in which they come.
 #[derive(Default)]
-struct Numbers {
-    names: Vec<String>,
+pub(crate) struct Numbers {
+    pub(crate) names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
 impl Numbers {
-    fn of(&mut self, name: &str) -> usize {
+    pub(crate) fn of(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }

@@ -275,6 +275,19 @@ fn parse_json(text: &str) -> Result<SpanFile, LineError> {
     }
 }
 
+/// Takes every line; of the last one, which a program may have been writing, only if it is whole.
+fn each_line(text: &str, mut take: impl FnMut(&str) -> Result<(), String>) -> Result<(), LineError> {
+    let whole = text.ends_with('\n');
+    let last = text.lines().count();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        match take(line) {
+            Err(why) if whole || index + 1 < last => return Err((index + 1, why)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// From the first beginning to the last end.
 fn reach(spans: &[RawSpan]) -> (u64, u64) {
     let begin_ns = spans.iter().map(|span| span.begin_ns).min().unwrap_or(0);

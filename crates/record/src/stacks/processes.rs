@@ -141,8 +141,7 @@ impl Processes {
 
     /// Reads the mappings of a process that was there before us.
     fn read(&mut self, pid: u32) {
-        let own_files =
-            files_of(&pid.to_string()).is_some_and(|files| Some(&files) != self.own_files.as_ref());
+        let own_files = self.other_files(pid).is_some();
         self.by_pid.insert(pid, Process { own_files, ..Process::default() });
         let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         for line in text.lines() {
@@ -153,15 +152,18 @@ impl Processes {
     }
 
     fn add(&mut self, pid: u32, mapping: Mapping, path: &str) {
-        let known = self.by_pid.contains_key(&pid);
         let file = path.starts_with('/').then(|| self.file(pid, path)).flatten();
-        let process = self.by_pid.entry(pid).or_default();
-        if !known {
+        if !self.by_pid.contains_key(&pid) {
             // Some of what it has may be older.
-            let own_files = files_of(&pid.to_string());
-            process.own_files = own_files.is_some_and(|files| Some(&files) != self.own_files.as_ref());
+            let own_files = self.other_files(pid).is_some();
+            self.by_pid.insert(pid, Process { own_files, ..Process::default() });
         }
-        process.mappings.push(Mapping { file, ..mapping });
+        self.by_pid.entry(pid).or_default().mappings.push(Mapping { file, ..mapping });
+    }
+
+    /// The mount namespace of a process, if it is not ours.
+    fn other_files(&self, pid: u32) -> Option<PathBuf> {
+        files_of(&pid.to_string()).filter(|files| Some(files) != self.own_files.as_ref())
     }
 
     /// The number of a file. One that was deleted or is not a file of the disk has none.
@@ -169,7 +171,7 @@ impl Processes {
         if path.ends_with(" (deleted)") || path.starts_with("//anon") || path.starts_with("/memfd:") {
             return None;
         }
-        let other = files_of(&pid.to_string()).filter(|files| Some(files) != self.own_files.as_ref());
+        let other = self.other_files(pid);
         let key = (path.to_owned(), other.as_ref().map(|files| files.display().to_string()));
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);

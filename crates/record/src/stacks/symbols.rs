@@ -137,12 +137,7 @@ impl Symbols {
 
     /// How the caller of code that a program wrote itself is found: CPython's trampolines have no frame pointer, but a frame of a fixed size.
     pub(crate) fn rule_of_written(&mut self, processes: &mut Processes, pid: u32, address: u64) -> Rule {
-        let map = self.written.entry(pid).or_default();
-        if map.start(address).is_none()
-            && let Some(path) = processes.map_of(pid)
-        {
-            map.read(&path);
-        }
+        let map = self.map_with(processes, pid, address);
         let mut code = [0; 4];
         let read = map.start(address).and_then(|start| {
             let memory = fs::File::open(format!("/proc/{pid}/mem")).ok()?;
@@ -157,24 +152,24 @@ impl Symbols {
         }
     }
 
-    /// By the file in which the program names the code that it wrote itself. It is read again when it has grown.
-    fn of_written(&mut self, processes: &mut Processes, pid: u32, address: u64) -> String {
+    /// The file in which a program names the code that it wrote itself. It is read again when it does not have the address and has grown.
+    fn map_with(&mut self, processes: &mut Processes, pid: u32, address: u64) -> &PerfMap {
         let map = self.written.entry(pid).or_default();
-        if let Some(name) = map.name(address) {
-            return name.to_owned();
-        }
-        if let Some(path) = processes.map_of(pid) {
+        if map.found(address).is_none()
+            && let Some(path) = processes.map_of(pid)
+        {
             map.read(&path);
         }
-        map.name(address).map_or_else(
-            || {
-                let what =
-                    "code that programs write themselves; node --perf-basic-prof and python -X perf name it";
-                *self.nameless.entry(what.to_owned()).or_default() += 1;
-                "[no name]".to_owned()
-            },
-            str::to_owned,
-        )
+        map
+    }
+
+    fn of_written(&mut self, processes: &mut Processes, pid: u32, address: u64) -> String {
+        if let Some(name) = self.map_with(processes, pid, address).name(address) {
+            return name.to_owned();
+        }
+        let what = "code that programs write themselves; node --perf-basic-prof and python -X perf name it";
+        *self.nameless.entry(what.to_owned()).or_default() += 1;
+        "[no name]".to_owned()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Which code switches: the functions with most switches.
 
 use super::paragraph;
+use crate::stacks::FIELDS;
 use crate::wording::text::count as grouped;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_trace::TraceView;
-use swtch_trace::tables::{StackReason, StackRow};
+use swtch_trace::tables::{Merge, StackReason, StackRow};
 use swtch_units::{TextTable, format_ns};
 
 /// Functions shown; the page and `--json` have all stacks.
@@ -20,8 +21,7 @@ pub(super) fn stacks(trace: TraceView<'_>) -> String {
         text.push_str(&functions(&trace.stacks));
     }
     for missing in &trace.header.unavailable {
-        let field = missing.field.as_str();
-        if field == "stacks" || field.starts_with("stacks.") {
+        if missing.field.is_of(&FIELDS) {
             text.push_str(&paragraph("", &format!("Stacks: {}.", missing.reason), 2));
         }
     }
@@ -31,13 +31,8 @@ pub(super) fn stacks(trace: TraceView<'_>) -> String {
 fn functions(rows: &[StackRow]) -> String {
     let mut sums: BTreeMap<(&str, &str, StackReason), StackRow> = BTreeMap::new();
     for row in rows {
-        let sum = sums
-            .entry((&row.function, &row.task, row.reason))
-            .or_insert_with(|| StackRow { cost_ns: Some(0), ..StackRow::default() });
-        sum.switches += row.switches;
-        sum.off_cpu_ns += row.off_cpu_ns;
-        sum.wait_ns += row.wait_ns;
-        sum.cost_ns = sum.cost_ns.zip(row.cost_ns).map(|(sum, ns)| sum + ns);
+        let sum = sums.entry((&row.function, &row.task, row.reason));
+        sum.and_modify(|sum| sum.merge(row)).or_insert_with(|| row.clone());
     }
     let mut sorted: Vec<_> = sums.into_iter().collect();
     // Wake-ups are not switches: they come last.

@@ -3,7 +3,7 @@
 //! The format is the server's own: variables of nginx's `log_format` (<https://nginx.org/en/docs/http/ngx_http_log_module.html>) or
 //! directives of Apache's `LogFormat` (<https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>).
 
-use super::{LineError, RawSpan, SpanClock, SpanFile};
+use super::{LineError, RawSpan, SpanClock, SpanFile, each_line};
 use std::str::FromStr;
 
 /// What a field of a line says.
@@ -142,16 +142,10 @@ impl LogFormat {
     /// Reads the lines of a log.
     pub(super) fn parse_log(&self, text: &str) -> Result<SpanFile, LineError> {
         let mut spans = Vec::new();
-        let whole = text.ends_with('\n');
-        let last = text.lines().count();
-        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
-            match self.span(line) {
-                Ok(span) => spans.push(span),
-                // The server was writing it.
-                Err(_) if !whole && index + 1 == last => {}
-                Err(why) => return Err((index + 1, why)),
-            }
-        }
+        each_line(text, |line| {
+            spans.push(self.span(line)?);
+            Ok(())
+        })?;
         Ok(SpanFile { clock: SpanClock::Wall, spans, unended: 0 })
     }
 

@@ -1,6 +1,6 @@
 //! Spans as lines of the workload contract (docs/workload-contract.md).
 
-use super::{LineError, RawSpan, SpanClock, SpanFile, checked};
+use super::{LineError, RawSpan, SpanClock, SpanFile, checked, each_line};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -13,16 +13,7 @@ type OpenKey = (Option<u32>, String);
 /// Reads the events that hold spans; the others are for other readers.
 pub(super) fn parse(text: &str) -> Result<SpanFile, LineError> {
     let mut reader = ContractReader::default();
-    let whole = text.ends_with('\n');
-    let last = text.lines().count();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match reader.take(line) {
-            Ok(()) => {}
-            // A program that was killed leaves a part of a line.
-            Err(_) if !whole && index + 1 == last => {}
-            Err(why) => return Err((index + 1, why)),
-        }
-    }
+    each_line(text, |line| if line.trim().is_empty() { Ok(()) } else { reader.take(line) })?;
     Ok(SpanFile { clock: SpanClock::Monotonic, spans: reader.spans, unended: reader.open.len() })
 }
 

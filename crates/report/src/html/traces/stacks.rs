@@ -1,21 +1,19 @@
 //! Which code switches: a flame graph of the stacks.
 
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use swtch_trace::fields;
-use swtch_trace::model::Field;
 use swtch_trace::tables::StackRow;
 
 use super::{PricedTrace, Traces};
 use crate::html::page::Flame;
 use crate::html::prelude::*;
 use crate::stack_weight::StackWeight;
+use crate::stacks::{FIELDS, Numbers};
 
 /// Stacks in the graph, by the largest of any of their weights' shares; the rest is summed below the table.
 const MOST: usize = 3000;
 /// Rows of the table.
 const MOST_ROWS: usize = 200;
-const FIELDS: [Field; 3] = [fields::STACKS, fields::STACKS_FRAMES, fields::STACKS_CALLERS];
 
 /// The section; nothing where no Trace has stacks and none says why.
 pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
@@ -71,19 +69,13 @@ fn flame(subjects: Traces<'_>, one: One<'_, PricedTrace>) -> Flame {
 
 /// What the script draws. Each name stands in it once.
 fn data(rows: &[&StackRow]) -> Value {
-    let (mut names, mut numbers) = (Vec::new(), HashMap::new());
-    let mut number = |name: &str| {
-        *numbers.entry(name.to_owned()).or_insert_with(|| {
-            names.push(name.to_owned());
-            names.len() - 1
-        })
-    };
+    let mut numbers = Numbers::default();
     let stacks: Vec<Value> = rows
         .iter()
         .map(|row| {
-            let frames: Vec<usize> = row.frames.split(';').map(&mut number).collect();
+            let frames: Vec<usize> = row.frames.split(';').map(|name| numbers.of(name)).collect();
             let weights = StackWeight::ALL.map(|weight| weight.of(row));
-            json!([number(&row.task), frames, weights])
+            json!([numbers.of(&row.task), frames, weights])
         })
         .collect();
     let weights: Vec<Value> = StackWeight::ALL
@@ -93,7 +85,7 @@ fn data(rows: &[&StackRow]) -> Value {
             json!({ "label": label, "time": time })
         })
         .collect();
-    json!({ "names": names, "stacks": stacks, "weights": weights })
+    json!({ "names": numbers.names, "stacks": stacks, "weights": weights })
 }
 
 fn table(rows: &[StackRow], title: &str) -> Table {
