@@ -1,7 +1,7 @@
 //! The static programs as an archive to unpack anywhere.
 
 use super::programs::Programs;
-use super::{DIST, sbom, tree, version};
+use super::{DIST, put_documents, tree, version};
 use crate::process::stream;
 use anyhow::{Result, bail};
 use std::fs;
@@ -16,7 +16,7 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
     tree::lay_out(programs, &folder)?;
     tree::put_book(&folder)?;
     tree::put_licences(&folder.join("LICENSES"))?;
-    sbom::write(&folder)?;
+    put_documents(&folder)?;
     for text in ["README.md", "CHANGELOG.md"] {
         tree::put(&fs::read(text)?, &folder.join(text), 0o644)?;
     }

@@ -1,7 +1,7 @@
 //! The Debian package, by Debian's own `dpkg-deb`.
 
 use super::programs::Programs;
-use super::{DIST, sbom, tree, version};
+use super::{DIST, put_documents, tree, version};
 use crate::process::stream;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -31,7 +31,7 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
     tree::put(copyright()?.as_bytes(), &doc.join("copyright"), 0o644)?;
     tree::put(changelog()?.as_bytes(), &doc.join("changelog"), 0o644)?;
     compress(&doc.join("changelog"))?;
-    sbom::write(&doc)?;
+    put_documents(&doc)?;
     let overrides = root.join("usr/share/lintian/overrides/swtch");
     tree::put(&fs::read(Path::new(SOURCE).join("lintian-overrides"))?, &overrides, 0o644)?;
     control(&root, programs)?;

@@ -1,7 +1,7 @@
 //! The container image: the static programs and nothing else.
 
 use super::programs::Programs;
-use super::{DIST, sbom, tree, version};
+use super::{DIST, put_documents, tree, version};
 use crate::process::stream;
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(super) fn make(programs: &Programs) -> Result<()> {
     tree::lay_out(programs, &context)?;
     let doc = context.join("share/doc/swtch");
     tree::put_licences(&doc.join("LICENSES"))?;
-    sbom::write(&doc)?;
+    put_documents(&doc)?;
     let name = format!("swtch:{version}-{}", programs.target.image);
     let archive = format!("oci-archive:{DIST}/swtch-{version}-{arch}-image.tar:swtch:{version}");
     // Nothing runs in the image while it is built, so no rights are needed.

@@ -5,6 +5,7 @@ mod c_libraries;
 mod checksums;
 mod deb;
 mod image;
+mod notices;
 mod programs;
 pub(crate) mod sbom;
 mod target;
@@ -60,9 +61,15 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
             println!("{kind} for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
         }
     }
-    sbom::write(Path::new(DIST))?;
+    put_documents(Path::new(DIST))?;
     checksums::write(Path::new(DIST))?;
     Ok(true)
+}
+
+/// What is linked in, and the notices of those who wrote it: every artefact has both.
+fn put_documents(folder: &Path) -> Result<()> {
+    sbom::write(folder)?;
+    notices::write(folder)
 }
 
 /// The book, by a command that runs here.

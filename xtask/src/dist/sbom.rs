@@ -10,6 +10,9 @@ use std::fs;
 use std::path::Path;
 
 pub(crate) const NAME: &str = "swtch.cdx.json";
+/// The crate of the Python module, which a wheel carries too.
+const MODULE: &str = "swtch-python";
+
 /// What crates and zig bring in C.
 struct LinkedInC {
     name: &'static str,
@@ -35,16 +38,12 @@ const IN_C: [LinkedInC; 6] = [
     LinkedInC { name: "compiler-rt", licence: "Apache-2.0 WITH LLVM-exception", version: None },
 ];
 
+/// A crate: its name, version and licence.
+pub(super) type LinkedCrate = (String, String, String);
+
 /// Writes `swtch.cdx.json` into a directory.
 pub(crate) fn write(folder: &Path) -> Result<()> {
-    let mut command = cargo();
-    command.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}\t{l}"]);
-    command.args(NAMES.iter().flat_map(|name| ["--package", name]));
-    let output = command.output()?;
-    if !output.status.success() {
-        bail!("`cargo tree`: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let mut components = components(&String::from_utf8_lossy(&output.stdout));
+    let mut components: Vec<Value> = crates()?.iter().map(component).collect();
     components.extend(in_c()?);
     let document = json!({
         "bomFormat": "CycloneDX",
@@ -58,16 +57,28 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// One a crate: "name v1.2.3 (where)", a tab, its licence.
-fn components(tree: &str) -> Vec<Value> {
-    let crates: BTreeSet<_> = tree.lines().filter_map(component).collect();
-    let crates = crates.into_iter().map(|(name, version, licence)| {
-        json!({
-            "type": "library", "name": name, "version": version, "purl": format!("pkg:cargo/{name}@{version}"),
-            "licenses": [{ "expression": licence }],
-        })
-    });
-    crates.collect()
+/// The crates that are linked into the programs and the Python module.
+pub(super) fn crates() -> Result<BTreeSet<LinkedCrate>> {
+    let mut command = cargo();
+    command.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}\t{l}"]);
+    command.args(NAMES.iter().chain([&MODULE]).flat_map(|name| ["--package", name]));
+    let output = command.output()?;
+    if !output.status.success() {
+        bail!("`cargo tree`: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(listed(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// One a line: "name v1.2.3 (where)", a tab, its licence.
+fn listed(tree: &str) -> BTreeSet<LinkedCrate> {
+    tree.lines().filter_map(linked_crate).collect()
+}
+
+fn component((name, version, licence): &LinkedCrate) -> Value {
+    json!({
+        "type": "library", "name": name, "version": version, "purl": format!("pkg:cargo/{name}@{version}"),
+        "licenses": [{ "expression": licence }],
+    })
 }
 
 /// Those in C, with versions where the crate that brings them tells.
@@ -95,13 +106,13 @@ fn number_after<'text>(text: &'text str, words: &str) -> Option<&'text str> {
     (!number.is_empty()).then_some(number)
 }
 
-fn component(line: &str) -> Option<(&str, &str, String)> {
+fn linked_crate(line: &str) -> Option<LinkedCrate> {
     let (package, licence) = line.split_once('\t')?;
     let mut words = package.split(' ');
     let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
     // Cargo still takes the separator of before SPDX; the mark of repeated lines comes last.
     let licence = licence.trim_end_matches(" (*)").replace('/', " OR ");
-    Some((name, version, licence))
+    Some((name.to_owned(), version.to_owned(), licence))
 }
 
 #[cfg(test)]
@@ -111,7 +122,7 @@ mod tests {
     #[test]
     fn a_crate_is_listed_once_with_its_licence() {
         let tree = "swtch v0.1.0 (/work/crates/cli)\tMIT OR Apache-2.0\nlibc v0.2.1\tMIT/Apache-2.0\n\nlibc v0.2.1\tMIT/Apache-2.0 (*)\n";
-        let found = components(tree);
+        let found: Vec<Value> = listed(tree).iter().map(component).collect();
         assert_eq!(found.len(), 2);
         assert_eq!(found[0]["purl"], "pkg:cargo/libc@0.2.1");
         assert_eq!(found[0]["licenses"][0]["expression"], "MIT OR Apache-2.0");

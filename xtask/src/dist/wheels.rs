@@ -2,7 +2,7 @@
 
 use super::programs::Programs;
 use super::target::{CLibrary, Target};
-use super::{BOOK, DIST, sbom, toolchain};
+use super::{BOOK, DIST, put_documents, toolchain};
 use crate::process::stream;
 use crate::wheel;
 use anyhow::{Result, bail};
@@ -12,7 +12,7 @@ use std::process::Command;
 /// Writes `dist/swtch-VERSION-cp39-abi3-PLATFORM_ARCH.whl` for both C libraries.
 pub(super) fn make(programs: &Programs) -> Result<()> {
     wheel::carry(programs.paths(), Some(Path::new(BOOK)))?;
-    sbom::write(Path::new(wheel::DOCUMENTS))?;
+    put_documents(Path::new(wheel::DOCUMENTS))?;
     for c_library in [CLibrary::Glibc, CLibrary::Musl] {
         let triple = programs.target.triple(c_library);
         let mut command = Command::new(toolchain::tool("maturin")?);
