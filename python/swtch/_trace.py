@@ -41,6 +41,7 @@ TraceTable = Literal[
     "preemptions",
     "waits",
     "interrupts",
+    "interruptions",
     "intervals",
     "stacks",
     "histograms",
@@ -207,6 +208,11 @@ class Trace:
     def interrupts(self) -> Table:
         """Interrupts by line."""
         return Table(self, "interrupts")
+
+    @property
+    def interruptions(self) -> Table:
+        """Time in interrupts, CPU by CPU and over time."""
+        return Table(self, "interruptions")
 
     @property
     def stacks(self) -> Table:

@@ -37,7 +37,7 @@ fn a_text_comes_out_again_as_csv() {
         assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
         let text = stdout(&output);
         let mut lines = text.lines();
-        let heading = "at_ns,cpu,prev_tid,next_tid,prev_state,ran_ns,waited_ns,cost_ns,waker_tid";
+        let heading = "at_ns,cpu,prev_tid,next_tid,prev_state,ran_ns,waited_ns,cost_ns,waker_tid,throttled";
         assert_eq!(lines.next(), Some(heading));
         let some = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
         let found: Vec<SwitchRow> = lines
@@ -54,6 +54,7 @@ fn a_text_comes_out_again_as_csv() {
                     waited_ns: some(cells[6]),
                     cost_ns: some(cells[7]).map(|ns| ns as u32),
                     waker_tid: some(cells[8]).map(|tid| tid as u32),
+                    throttled: None,
                 }
             })
             .collect();

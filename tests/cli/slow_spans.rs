@@ -2,7 +2,7 @@
 
 use crate::common::group::Group;
 use crate::common::machine::alone;
-use crate::common::{home, json, last_cpu, run, skip, stderr, swtch, without_bpf};
+use crate::common::{home, json, last_cpu, run, skip, stderr, stdout, swtch, without_bpf};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::process::Command;
 const TEST: &str = "the_injected_causes_of_slow_spans_are_found";
 
 /// A program that writes its spans itself. Every eighth span is slow by one cause: another thread holds its lock, a real-time task has its CPU, or the
-/// quota of its cgroup is used up. The number of a span is how long its
-/// thread ran in it, by the kernel's own account of that thread.
+/// quota of its cgroup is used up. The id of a span is how long its thread ran in it, and how long the quota stopped its cgroup, by the kernel's own
+/// accounts of both.
 const PROGRAM: &str = r#"
 import json, os, sys, threading, time
 cpu, hog, quota = int(sys.argv[1]), sys.argv[2] == "hog", sys.argv[3]
@@ -22,11 +22,16 @@ def work(ms):
     end = time.thread_time_ns() + int(ms * 1e6)
     while time.thread_time_ns() < end:
         pass
+def stopped():
+    if not quota:
+        return 0
+    stat = dict(line.split() for line in open(quota + "/cpu.stat"))
+    return int(stat.get("throttled_time", 0)) or int(stat.get("throttled_usec", 0)) * 1000
 def span(name, do):
-    begin, ran = time.monotonic_ns(), time.thread_time_ns()
+    stop, begin, ran = stopped(), time.monotonic_ns(), time.thread_time_ns()
     do()
     ran = time.thread_time_ns() - ran
-    spans.setdefault(name, []).append((begin, time.monotonic_ns(), ran))
+    spans.setdefault(name, []).append((begin, time.monotonic_ns(), f"{ran} {stopped() - stop}"))
 lock = threading.Lock()
 def hold(held, begun):
     with lock:
@@ -83,12 +88,19 @@ fn why(home: &Path, span: &str) -> Value {
     let all: f64 =
         why["slow"]["causes"].as_array().unwrap().iter().map(|part| part["share"].as_f64().unwrap()).sum();
     assert!((all - 1.0).abs() < 1e-9, "{why:#}");
-    let slowest = why["slowest"].as_array().unwrap();
-    let ran: f64 = slowest.iter().map(|span| span["id"].as_str().unwrap().parse::<f64>().unwrap()).sum();
-    let took: f64 = slowest.iter().map(|span| span["length_ns"].as_f64().unwrap()).sum();
+    let ran = kernels(&why, 0);
     let running = of("on_cpu") + of("interrupt") + of("steal");
-    assert!((running - ran / took).abs() < 0.1, "{ran} of {took} ns: {why:#}");
+    assert!((running - ran).abs() < 0.1, "{ran} of the time: {why:#}");
     why
+}
+
+/// The share of the slow spans' time that one of the two accounts of the kernel has.
+fn kernels(why: &Value, account: usize) -> f64 {
+    let slowest = why["slowest"].as_array().unwrap();
+    let ns =
+        |span: &Value| span["id"].as_str().unwrap().split(' ').nth(account).unwrap().parse::<f64>().unwrap();
+    let took: f64 = slowest.iter().map(|span| span["length_ns"].as_f64().unwrap()).sum();
+    slowest.iter().map(ns).sum::<f64>() / took
 }
 
 fn share(why: &Value, cause: &str) -> f64 {
@@ -109,6 +121,12 @@ fn by(why: &Value, cause: &str, name: &str) -> f64 {
 /// The part of a slow span that 200 ms are.
 fn injected(why: &Value) -> f64 {
     200e6 / why["slow"]["mean_ns"].as_f64().unwrap()
+}
+
+/// Whether a switch of the recording is one by a quota.
+fn says_what_a_quota_stopped(home: &Path) -> bool {
+    let trace = swtch_trace::Trace::open(&home.join("shop.swtch")).unwrap();
+    trace.switches().any(|row| row.unwrap().throttled == Some(true))
 }
 
 /// The page and Perfetto's file find the spans beside the Trace.
@@ -135,7 +153,8 @@ fn the_injected_causes_of_slow_spans_are_found() {
     let _machine = alone();
     let home = home();
     fs::write(home.path().join("shop.py"), PROGRAM).unwrap();
-    let group = Group::new("why").filter(Group::limit);
+    // It comes before others when its quota is full again.
+    let group = Group::new("why").filter(|group| group.limit() && group.comes_first());
     let folder = group.as_ref().map_or(String::new(), |group| group.folder.display().to_string());
     let realtime = Command::new("chrt")
         .args(["--fifo", "1", "true"])
@@ -159,13 +178,65 @@ fn the_injected_causes_of_slow_spans_are_found() {
         skip(&format!("{TEST} (a real-time task)"), "the real-time class is not permitted");
     }
     if group.is_some() {
-        // Time behind other programs of a busy machine is not the quota's; an idle CPU is.
         let limited = why(home.path(), "limited");
-        if share(&limited, "throttled") < 0.1 {
-            skip(&format!("{TEST} (a quota)"), "its CPU was not idle while the quota stopped the program");
+        let stopped = kernels(&limited, 1);
+        if says_what_a_quota_stopped(home.path()) {
+            assert!(stopped > 0.1, "the quota stopped it: {limited:#}");
+            assert!(
+                (share(&limited, "throttled") - stopped).abs() < 0.1,
+                "{stopped} of the time: {limited:#}"
+            );
+        } else {
+            skip(
+                &format!("{TEST} (a quota)"),
+                "this kernel does not tell what a quota stops from what others do",
+            );
         }
         assert!(by(&limited, "run_queue", "an idle CPU that was waking up") < 0.1, "{limited:#}");
     } else {
         skip(&format!("{TEST} (a quota)"), "no cgroup here can have a quota");
     }
+}
+
+/// Packets to very many sockets: the softirq that delivers them is most of a slow span. The truth is the span without its waits and without what the
+/// ordinary ones take.
+#[test]
+fn a_burst_of_interrupts_is_found_in_a_program_in_c() {
+    const TEST: &str = "a_burst_of_interrupts_is_found_in_a_program_in_c";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let _machine = alone();
+    let home = home();
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-I"]).arg(place.join("crates/span/include"));
+    compiler.arg("-o").arg(home.path().join("storm")).arg(place.join("tests/cli/programs/storm.c"));
+    let Ok(compiled) = compiler.output() else {
+        return skip(TEST, "no C compiler here");
+    };
+    assert!(compiled.status.success(), "{}", stderr(&compiled));
+    let recorded = run(swtch(home.path())
+        .args(["record", "--events", "--no-profile", "-o", "storm.swtch", "--"])
+        .args([home.path().join("storm").as_os_str(), last_cpu().as_ref()]));
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let printed = stdout(&recorded);
+    let spans: Vec<Vec<f64>> =
+        printed.lines().map(|line| line.split(' ').map(|number| number.parse().unwrap()).collect()).collect();
+    let sum = |slow: f64, of: fn(&[f64]) -> f64| -> f64 {
+        spans.iter().filter(|span| span[0] == slow).map(|span| of(span)).sum()
+    };
+    let (slow, ordinary) = (sum(1.0, |_| 1.0), sum(0.0, |_| 1.0));
+    let own = sum(0.0, |span| span[1] - span[2]) / ordinary;
+    let took = sum(1.0, |span| span[1]);
+    let truth = 1.0 - (sum(1.0, |span| span[2]) + own * slow) / took;
+    let why = json(swtch(home.path()).args(["why", "storm.swtch", "--json", "--slowest", "12.5%"]));
+    println!("{truth:.3} of the time: {why:#}");
+    assert_eq!(why["slow"]["count"], slow);
+    if truth < 0.2 {
+        return skip(TEST, "the packets took little of the time");
+    }
+    // The kernel moves the softirq to a thread of its own where the CPU is contended.
+    let found = share(&why, "interrupt") + by(&why, "run_queue", "interrupts");
+    assert!((found - truth).abs() < 0.1, "{found} instead of {truth}: {why:#}");
 }

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod distribution;
+mod interruptions;
 mod intervals;
 mod late;
 mod recent;
@@ -18,13 +19,15 @@ pub use task::Migrations;
 use crate::event::{Event, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
 use crate::tables::{CpuRow, SwitchRow, WaitStart};
+use crate::timeline::CpuTimeline;
 use arrivals::Arrivals;
 use distribution::Distribution;
+use interruptions::Interruptions;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
 use swtch_topology::Host;
 use task::{CgroupName, TaskState};
-use waits::{Front, IdleCpus, Programs, Timeline};
+use waits::{Front, IdleCpus, Programs};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
 #[derive(Clone, Debug, Default)]
@@ -161,13 +164,13 @@ impl Sums {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct CpuState {
     /// The last task that ran here; idle does not count, it leaves the caches alone.
     last_tid: u32,
     /// The task that came last, idle too.
     current_tid: u32,
-    timeline: Timeline,
+    timeline: CpuTimeline<Front>,
     row: CpuRow,
 }
 
@@ -205,6 +208,7 @@ pub struct Accumulator {
     all_waits: Distribution,
     all_slices: Distribution,
     intervals: Intervals,
+    interruptions: Interruptions,
     sums: Sums,
     arrivals: Arrivals,
     late: Late,
@@ -398,6 +402,7 @@ impl Accumulator {
             waited_ns: None,
             cost_ns: switch.cost_ns,
             waker_tid: None,
+            throttled: switch.throttled,
         };
         // The rows are in the order of time; one that comes too late has no place any more, and is counted as late.
         let late = switch.at_ns < self.reached_ns;
@@ -664,8 +669,13 @@ impl Accumulator {
 /// What had the CPUs, and what waits were behind.
 impl Accumulator {
     fn add_cpus(&mut self, count: usize) {
-        let timeline = Timeline::begin(self.start_ns);
-        self.cpus.resize_with(count, || CpuState { timeline: timeline.clone(), ..CpuState::default() });
+        let cpu = || CpuState {
+            last_tid: 0,
+            current_tid: 0,
+            row: CpuRow::default(),
+            timeline: CpuTimeline::begin(self.start_ns),
+        };
+        self.cpus.resize_with(count, cpu);
     }
 
     /// The number of a task's program as it is called now.
@@ -697,6 +707,7 @@ impl Accumulator {
         let timeline = &mut self.cpus[index].timeline;
         timeline.extend(interrupts.at_ns.saturating_sub(interrupts.over_ns), front, 0);
         timeline.extend(interrupts.at_ns, front, interrupts.ns);
+        self.interruptions.add(interrupts, self.start_ns);
     }
 
     /// A task that counts is queued: notes how long a CPU that it may use was idle so far.
@@ -722,7 +733,12 @@ impl Accumulator {
         let now = self.front(now);
         let (Some(task), Some(state)) = (self.tasks.get_mut(&tid), self.cpus.get(cpu)) else { return };
         let mut idle_ns = 0;
-        state.timeline.divide(queued_ns, switch.at_ns, now, |front, ns| {
+        state.timeline.divide(queued_ns, switch.at_ns, Some(now), |held| {
+            let (front, ns) =
+                (held.front.unwrap_or(Front::UNSEEN), held.to_ns - held.from_ns - held.interrupt_ns);
+            if held.interrupt_ns > 0 {
+                task.behind.add(began, Front::INTERRUPT, switch.at_ns, held.interrupt_ns);
+            }
             task.behind.add(began, front, switch.at_ns, ns);
             idle_ns += if front == Front::IDLE { ns } else { 0 };
         });

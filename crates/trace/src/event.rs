@@ -53,6 +53,8 @@ pub struct Switch {
     pub after_gap: bool,
     /// An interrupt was served between the scheduler's entry and its exit; its time is in `cost_ns`.
     pub interrupted: bool,
+    /// Whether the quota of a cgroup stopped the task that left, where the source says.
+    pub throttled: Option<bool>,
 }
 
 impl Switch {
@@ -70,6 +72,7 @@ impl Switch {
             prev_counts: None,
             after_gap: false,
             interrupted: false,
+            throttled: None,
         }
     }
 

@@ -7,7 +7,7 @@
 //! The header is the truth: a file that it does not name is not part of the Trace. Every file appears whole or not at all. A recorder may
 //! therefore be killed at any moment, and what it wrote before can be read.
 //!
-//! [`spans`] reads the spans of programs, such as requests, beside a Trace.
+//! [`spans`] reads the spans of programs, such as requests, beside a Trace. [`timeline`] says what had a CPU while tasks waited for it.
 //!
 //! Modules: `cgroup_name` (containers, pods, units and jobs by their cgroups), `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
 //! (the table of recorders), `snapshot` (of a watch without end, and the difference between two), `files`, `error`.
@@ -27,6 +27,7 @@ mod snapshot;
 mod source;
 pub mod spans;
 pub mod tables;
+pub mod timeline;
 pub mod writer;
 
 pub use cgroup_name::{CgroupKind, CgroupName, PodNames};

@@ -4,6 +4,7 @@
 mod cgroups;
 mod cpus;
 mod histograms;
+mod interruptions;
 mod interrupts;
 mod intervals;
 mod merge;
@@ -17,6 +18,7 @@ mod wakes;
 pub use cgroups::CgroupRow;
 pub use cpus::CpuRow;
 pub use histograms::{CLASS_BITS, HistogramRow, TASK_CLASS_BITS};
+pub use interruptions::InterruptionRow;
 pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;
@@ -136,6 +138,8 @@ tables! {
     waits: WaitRow,
     /// Interrupts.
     interrupts: InterruptRow,
+    /// Time in interrupts, CPU by CPU and over time.
+    interruptions: InterruptionRow,
     /// The run over time.
     intervals: IntervalRow,
     /// Stacks of switches and wake-ups, the most frequent first.

@@ -45,6 +45,7 @@ fn busy_server(count: usize) -> Vec<SwitchRow> {
             waited_ns: (next_tid != 0).then(|| random.time_ns(6_000)),
             cost_ns: Some(random.time_ns(900) as u32),
             waker_tid: woken.then(|| 40_000 + random.below(300) as u32),
+            throttled: Some(false),
         }
     };
     (0..count).map(row).collect()

@@ -41,11 +41,17 @@ impl Group {
 
     /// Gives it a tenth of a CPU; whether that can be.
     pub fn limit(&self) -> bool {
-        let write = |file: &str, text: &str| {
-            let path = self.folder.join(file);
-            path.exists() && fs::write(path, text).is_ok()
-        };
-        write("cpu.max", "10000 100000") || write("cpu.cfs_quota_us", "10000")
+        self.write("cpu.max", "10000 100000") || self.write("cpu.cfs_quota_us", "10000")
+    }
+
+    /// Gives it the most weight among other groups; whether that can be.
+    pub fn comes_first(&self) -> bool {
+        self.write("cpu.weight", "10000") || self.write("cpu.shares", "262144")
+    }
+
+    fn write(&self, file: &str, text: &str) -> bool {
+        let path = self.folder.join(file);
+        path.exists() && fs::write(path, text).is_ok()
     }
 
     /// A shell that goes into the group and then follows orders.

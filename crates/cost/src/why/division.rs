@@ -38,19 +38,47 @@ pub(super) struct Part {
     pub(super) cpu: u32,
 }
 
-/// What the parts of running time are that no event shows: shares of the machine's time in an interval, spread evenly over what ran.
+/// A part of the time of an interval that no switch shows: that of interrupts or of the hypervisor, spread evenly.
+#[derive(Clone, Copy)]
 struct Rate {
     from_ns: u64,
     to_ns: u64,
-    interrupt: f64,
-    steal: f64,
+    share: f64,
+}
+
+/// Rates one after another.
+struct Rates(Vec<Rate>);
+
+impl Rates {
+    fn of(mut rates: Vec<Rate>) -> Self {
+        rates.sort_by_key(|rate| rate.from_ns);
+        Self(rates)
+    }
+
+    /// How much of the time between two moments it was, ns.
+    fn ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let first = self.0.partition_point(|rate| rate.to_ns <= from_ns);
+        let rates = self.0[first..].iter().take_while(|rate| rate.from_ns < to_ns);
+        let ns =
+            |rate: &Rate| (rate.to_ns.min(to_ns) - rate.from_ns.max(from_ns)) as f64 * rate.share.min(1.0);
+        rates.map(ns).sum::<f64>() as u64
+    }
+}
+
+/// Time in interrupts.
+enum InterruptTime {
+    /// As the recorder saw it, by CPU.
+    Seen(HashMap<u32, Rates>),
+    /// Shares of the whole machine's busy time.
+    Estimated(Rates),
 }
 
 /// Divides spans.
 pub(super) struct Divider<'a> {
     timelines: &'a Timelines,
     tasks: HashMap<u32, &'a TaskRow>,
-    rates: Vec<Rate>,
+    interrupts: InterruptTime,
+    steal: Rates,
     /// The cgroups that a quota stopped.
     limited: Vec<&'a str>,
 }
@@ -58,12 +86,32 @@ pub(super) struct Divider<'a> {
 impl<'a> Divider<'a> {
     pub(super) fn of(trace: TraceView<'a>, timelines: &'a Timelines) -> Self {
         let tables = trace.tables;
-        let mut rates: Vec<Rate> =
-            tables.intervals.iter().filter(|row| row.cpu.is_none()).map(rate).collect();
-        rates.sort_by_key(|rate| rate.from_ns);
+        let of_busy = |part: fn(&IntervalRow) -> u64| {
+            let whole = tables.intervals.iter().filter(|row| row.cpu.is_none());
+            Rates::of(whole.map(|row| of_busy_time(row, part(row))).collect())
+        };
+        let interrupts = if tables.interruptions.is_empty() {
+            InterruptTime::Estimated(of_busy(|row| row.irq_ns.unwrap_or(0) + row.softirq_ns.unwrap_or(0)))
+        } else {
+            let mut by_cpu: HashMap<u32, Vec<Rate>> = HashMap::new();
+            for row in &tables.interruptions {
+                by_cpu.entry(row.cpu).or_default().push(Rate {
+                    from_ns: row.at_ns,
+                    to_ns: row.at_ns.saturating_add(row.length_ns),
+                    share: row.ns as f64 / row.length_ns.max(1) as f64,
+                });
+            }
+            InterruptTime::Seen(by_cpu.into_iter().map(|(cpu, rates)| (cpu, Rates::of(rates))).collect())
+        };
         let tasks = tables.tasks.iter().map(|task| (task.tid, task)).collect();
         let stopped = tables.cgroups.iter().filter(|row| row.throttled_ns > Some(0));
-        Self { timelines, tasks, rates, limited: stopped.map(|row| row.path.as_str()).collect() }
+        Self {
+            timelines,
+            tasks,
+            interrupts,
+            steal: of_busy(|row| row.steal_ns.unwrap_or(0)),
+            limited: stopped.map(|row| row.path.as_str()).collect(),
+        }
     }
 
     /// Divides the time of a span.
@@ -74,8 +122,16 @@ impl<'a> Divider<'a> {
             let ns = part.to_ns - part.from_ns;
             rest_ns -= ns;
             match part.whom {
+                Some(whom) if part.cause == SpanCause::RunQueue => {
+                    let interrupt_ns = self.interrupt_ns(part.cpu, part.from_ns, part.to_ns).min(ns);
+                    divided.add(part.cause, whom, part.cpu, ns - interrupt_ns);
+                    if interrupt_ns > 0 {
+                        let whom = Whom { name: "interrupts".to_owned(), own_process: false };
+                        divided.add(part.cause, whom, part.cpu, interrupt_ns);
+                    }
+                }
                 Some(whom) => divided.add(part.cause, whom, part.cpu, ns),
-                None if part.cause == SpanCause::OnCpu => self.ran(part.from_ns, part.to_ns, &mut divided),
+                None if part.cause == SpanCause::OnCpu => self.ran(&part, &mut divided),
                 None => divided.parts[part.cause as usize] += ns,
             }
         }
@@ -98,7 +154,7 @@ impl<'a> Divider<'a> {
             let part = |cause, whom| Part { from_ns, to_ns, cause, whom, cpu: NO_CPU };
             index += 1;
             match doing {
-                Doing::Running => parts.push(part(SpanCause::OnCpu, None)),
+                Doing::Running { cpu } => parts.push(Part { cpu, ..part(SpanCause::OnCpu, None) }),
                 Doing::Unknown => parts.push(part(SpanCause::Unknown, None)),
                 Doing::Blocked { uninterruptible, waker } => {
                     parts.push(part(SpanCause::Blocked, Some(self.waker(uninterruptible, waker, span))));
@@ -115,37 +171,49 @@ impl<'a> Divider<'a> {
         parts
     }
 
-    /// Time on a CPU, less what interrupts and the hypervisor took of it.
-    fn ran(&self, from_ns: u64, to_ns: u64, divided: &mut Divided) {
-        let (mut interrupt, mut steal) = (0.0, 0.0);
-        let first = self.rates.partition_point(|rate| rate.to_ns <= from_ns);
-        for rate in self.rates[first..].iter().take_while(|rate| rate.from_ns < to_ns) {
-            let ns = (rate.to_ns.min(to_ns) - rate.from_ns.max(from_ns)) as f64;
-            interrupt += ns * rate.interrupt;
-            steal += ns * rate.steal;
+    /// Time of interrupts on a CPU that a task had, or for which one waited. Estimates are of running time only.
+    fn interrupt_ns(&self, cpu: u32, from_ns: u64, to_ns: u64) -> u64 {
+        match &self.interrupts {
+            InterruptTime::Seen(by_cpu) => by_cpu.get(&cpu).map_or(0, |rates| rates.ns(from_ns, to_ns)),
+            InterruptTime::Estimated(_) => 0,
         }
-        let (interrupt_ns, steal_ns) = (interrupt as u64, steal as u64);
-        divided.parts[SpanCause::Interrupt as usize] += interrupt_ns;
-        divided.parts[SpanCause::Steal as usize] += steal_ns;
-        divided.parts[SpanCause::OnCpu as usize] += to_ns - from_ns - interrupt_ns - steal_ns;
     }
 
-    /// A wait for a CPU. Where a quota stops the thread's cgroup, the time in which no task of that group has the CPU is throttled if the CPU is
-    /// idle in it.
+    /// Time on a CPU, less what interrupts and the hypervisor took of it.
+    fn ran(&self, Part { from_ns, to_ns, cpu, .. }: &Part, divided: &mut Divided) {
+        let ns = to_ns - from_ns;
+        let interrupt_ns = match &self.interrupts {
+            InterruptTime::Seen(_) => self.interrupt_ns(*cpu, *from_ns, *to_ns),
+            InterruptTime::Estimated(rates) => rates.ns(*from_ns, *to_ns),
+        };
+        let interrupt_ns = interrupt_ns.min(ns);
+        let steal_ns = self.steal.ns(*from_ns, *to_ns).min(ns - interrupt_ns);
+        divided.parts[SpanCause::Interrupt as usize] += interrupt_ns;
+        divided.parts[SpanCause::Steal as usize] += steal_ns;
+        divided.parts[SpanCause::OnCpu as usize] += ns - interrupt_ns - steal_ns;
+    }
+
+    /// A wait for a CPU. Where it began because a quota stopped the thread, it is throttled until a task of the thread's cgroup has the CPU. Where the
+    /// Trace does not say that, the time in which no task of a group with a quota has the CPU is throttled if the CPU is idle in it.
     fn waited(&self, pieces: &[Piece], span: &Span, parts: &mut Vec<Part>) {
         let group = self.group(&span.owner);
+        let said = matches!(pieces[0].doing, Doing::Waiting { throttled: Some(true), .. });
         let limit =
             self.limited.iter().copied().find(|limit| group.is_some_and(|group| is_within(group, limit)));
-        let stopped = |piece: &&Piece| limit.is_some_and(|limit| !self.in_group(piece, limit));
+        let limit = limit.or(group.filter(|_| said));
+        let stopped = |piece: &&Piece| {
+            said && limit.is_none() || limit.is_some_and(|limit| !self.in_group(piece, limit))
+        };
         let mut rest = pieces;
         while !rest.is_empty() {
             let run = rest.iter().take_while(stopped).count();
             let idle_ns: u64 =
                 rest[..run].iter().filter(|piece| is_idle(piece)).map(|p| p.to_ns - p.from_ns).sum();
-            let throttled = idle_ns >= LEAST_THROTTLED_NS;
+            let first = rest.len() == pieces.len();
+            let throttled = if said { first } else { idle_ns >= LEAST_THROTTLED_NS };
             for piece in &rest[..run.max(1)] {
                 let Doing::Waiting { cpu, front, .. } = piece.doing else { continue };
-                let (cause, whom) = if throttled {
+                let (cause, whom) = if throttled && run > 0 {
                     (SpanCause::Throttled, None)
                 } else {
                     (SpanCause::RunQueue, Some(self.front(front, span)))
@@ -213,16 +281,14 @@ fn is_idle(piece: &Piece) -> bool {
     matches!(piece.doing, Doing::Waiting { front: InFront::Idle, .. })
 }
 
-fn rate(row: &IntervalRow) -> Rate {
-    let ns = |value: Option<u64>| value.unwrap_or(0) as f64;
-    let (interrupt, steal) = (ns(row.irq_ns) + ns(row.softirq_ns), ns(row.steal_ns));
-    let busy = ns(row.user_ns) + ns(row.system_ns) + interrupt + steal;
-    let share = |part: f64| if busy > 0.0 { part / busy } else { 0.0 };
+/// `ns` as a share of the time in which the CPUs were busy.
+fn of_busy_time(row: &IntervalRow, ns: u64) -> Rate {
+    let parts = [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns, row.steal_ns];
+    let busy = parts.into_iter().flatten().sum::<u64>() as f64;
     Rate {
         from_ns: row.at_ns,
         to_ns: row.at_ns.saturating_add(row.length_ns),
-        interrupt: share(interrupt),
-        steal: share(steal),
+        share: if busy > 0.0 { ns as f64 / busy } else { 0.0 },
     }
 }
 

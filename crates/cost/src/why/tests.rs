@@ -4,9 +4,9 @@ use super::*;
 use proptest::prelude::*;
 use swtch_trace::Writer;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, TaskInfo};
-use swtch_trace::event::{Event, PrevState, Switch, Wake};
+use swtch_trace::event::{Event, Interrupts, PrevState, Switch, Wake};
 use swtch_trace::model::{Ended, Header, Provenance, Scope};
-use swtch_trace::tables::{CgroupRow, IntervalRow, SwitchRow, Tables};
+use swtch_trace::tables::{CgroupRow, InFront, IntervalRow, SwitchRow, Tables};
 
 const MS: u64 = 1_000_000;
 
@@ -155,6 +155,61 @@ fn interrupts_and_the_hypervisor_take_their_share_of_running_time() {
     );
 }
 
+/// The thread is preempted, then stopped by its quota while others have its CPU, and comes back behind a task of its own group.
+#[test]
+fn what_the_kernel_calls_throttled_is_so_on_a_busy_cpu_too() {
+    let stopped = |at_ns, prev_tid, next_tid| {
+        let Event::Switch(switch) = switch(at_ns, 0, prev_tid, PrevState::Runnable, next_tid) else {
+            unreachable!()
+        };
+        Event::Switch(Switch { throttled: Some(true), ..switch })
+    };
+    let events = [
+        switch(MS, 0, 0, PrevState::Runnable, 1),
+        switch(11 * MS, 0, 1, PrevState::Runnable, 3),
+        switch(21 * MS, 0, 3, PrevState::Runnable, 1),
+        stopped(31 * MS, 1, 3),
+        switch(81 * MS, 0, 3, PrevState::Runnable, 2),
+        switch(91 * MS, 0, 2, PrevState::Runnable, 1),
+        switch(101 * MS, 0, 1, PrevState::Sleeping, 0),
+    ];
+    let other_group = |tables: &mut Tables| {
+        let tasks = tables.tasks.iter_mut().filter(|task| task.tid == 3);
+        tasks.for_each(|task| task.cgroup = Some("/other".to_owned()));
+    };
+    let (_place, trace) = trace(&events, 3, 200 * MS, other_group);
+    let slow = why(&trace, &of_thread(1, &[(MS, 101 * MS)]), None, 0.5).unwrap().slow;
+    assert_eq!(
+        [SpanCause::OnCpu, SpanCause::RunQueue, SpanCause::Throttled].map(|cause| share(&slow, cause)),
+        [0.3, 0.2, 0.5]
+    );
+    assert_eq!(behind(&slow, SpanCause::RunQueue), [("task2", 0.1, Some(0)), ("task3", 0.1, Some(0))]);
+}
+
+/// 20 ms of interrupts in a burst of 30 ms on the thread's CPU, and others on another one.
+#[test]
+fn interrupts_that_were_seen_count_where_and_when_they_were() {
+    let interrupts = |at_ns, cpu, ns, over_ns| Event::Interrupts(Interrupts { at_ns, cpu, ns, over_ns });
+    let events = [
+        switch(MS, 0, 0, PrevState::Runnable, 1),
+        interrupts(40 * MS, 0, 20 * MS, 30 * MS),
+        interrupts(41 * MS, 1, 30 * MS, 30 * MS),
+        switch(41 * MS, 0, 1, PrevState::Runnable, 2),
+        interrupts(51 * MS, 0, 5 * MS, 10 * MS),
+        switch(61 * MS, 0, 2, PrevState::Sleeping, 1),
+        switch(101 * MS, 0, 1, PrevState::Sleeping, 0),
+    ];
+    let (_place, trace) = trace(&events, 2, 200 * MS, |_| {});
+    let why = why(&trace, &of_thread(1, &[(MS, 101 * MS), (61 * MS, 81 * MS)]), None, 0.5).unwrap();
+    let slow = &why.slow;
+    assert_eq!(
+        [SpanCause::OnCpu, SpanCause::RunQueue, SpanCause::Interrupt].map(|cause| share(slow, cause)),
+        [0.6, 0.2, 0.2]
+    );
+    assert_eq!(behind(slow, SpanCause::RunQueue), [("task2", 0.15, Some(0)), ("interrupts", 0.05, Some(0))]);
+    assert_eq!(share(&why.ordinary, SpanCause::Interrupt), 0.0);
+}
+
 #[test]
 fn several_threads_count_as_one_that_does_most() {
     let events = [
@@ -276,5 +331,25 @@ proptest! {
             prop_assert_eq!(divided.parts[SpanCause::RunQueue as usize], truly(|does| does == Does::Waits));
             prop_assert_eq!(divided.parts[SpanCause::Blocked as usize], truly(|does| does == Does::Sleeps));
         }
+        // Over its whole time, what the thread waited behind is what the table says.
+        let whole = divider.divide(&of_thread(tid, &[(0, last_ns)]).spans[0]);
+        let mut waits: Vec<(String, u64)> = whole
+            .behind
+            .iter()
+            .filter(|((cause, _), _)| *cause == SpanCause::RunQueue)
+            .map(|((_, whom), cpus)| (whom.name.clone(), cpus.values().sum()))
+            .collect();
+        waits.sort();
+        let mut table: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+        for row in trace.waits.iter().filter(|row| row.of_tid == tid) {
+            let name = match row.behind {
+                InFront::Task => row.program.clone(),
+                InFront::Idle => "an idle CPU that was waking up".to_owned(),
+                InFront::Interrupt => "interrupts".to_owned(),
+                InFront::Unseen => "tasks that were not recorded".to_owned(),
+            };
+            *table.entry(name).or_default() += row.ns;
+        }
+        prop_assert_eq!(waits, table.into_iter().collect::<Vec<_>>());
     }
 }

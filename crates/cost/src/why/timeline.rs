@@ -1,18 +1,19 @@
 //! What each thread did when, from the switches of a Trace.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use swtch_trace::spans::SpanOwner;
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
+use swtch_trace::timeline::CpuTimeline;
 use swtch_trace::{Trace, TraceError};
-
-/// So much of the past of each CPU is kept. Of a longer wait, the earliest part has no name.
-const KEPT: usize = 1 << 14;
 
 /// What a thread did in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// It ran.
-    Running,
+    Running {
+        /// Where.
+        cpu: u32,
+    },
     /// It waited for a CPU, which something else had.
     Waiting {
         /// The CPU.
@@ -21,6 +22,8 @@ pub(super) enum Doing {
         front: InFront,
         /// The number of the wait: its parts have one.
         wait: u32,
+        /// Whether it began because a quota stopped the thread; absent where the Trace does not say.
+        throttled: Option<bool>,
     },
     /// It waited for something else, until a task woke it.
     Blocked {
@@ -57,7 +60,7 @@ pub(super) struct Piece {
 enum Now {
     Unseen,
     Running { cpu: u32, since_ns: u64 },
-    Ready { cpu: u32 },
+    Ready { cpu: u32, throttled: Option<bool> },
     Off { uninterruptible: bool },
 }
 
@@ -84,55 +87,56 @@ impl ThreadTimeline {
 
     /// The thread leaves a CPU.
     fn leaves(&mut self, row: &SwitchRow) {
-        match self.now {
-            Now::Running { cpu, since_ns } if cpu == row.cpu => {
-                self.push(since_ns, Doing::Unknown);
-                self.push(row.at_ns, Doing::Running);
-            }
+        let unknown_until_ns = match self.now {
+            Now::Running { cpu, since_ns } if cpu == row.cpu => since_ns,
             // It had been there from the beginning, or its coming is not in the Trace.
-            Now::Unseen if row.ran_ns.is_none() => self.push(row.at_ns, Doing::Running),
-            _ => {
-                self.push(row.at_ns.saturating_sub(row.ran_ns.unwrap_or(0)), Doing::Unknown);
-                self.push(row.at_ns, Doing::Running);
-            }
-        }
+            Now::Unseen if row.ran_ns.is_none() => 0,
+            _ => row.at_ns.saturating_sub(row.ran_ns.unwrap_or(0)),
+        };
+        self.push(unknown_until_ns, Doing::Unknown);
+        self.push(row.at_ns, Doing::Running { cpu: row.cpu });
         self.now = match row.prev_state {
-            PrevState::Runnable => Now::Ready { cpu: row.cpu },
+            PrevState::Runnable => Now::Ready { cpu: row.cpu, throttled: row.throttled },
             state => Now::Off { uninterruptible: state == PrevState::Uninterruptible },
         };
     }
 
     /// The thread comes to a CPU: it was blocked until it became ready, and then waited for the CPU that `row` or its last one names.
-    fn comes(&mut self, row: &SwitchRow, cpus: &[CpuPast], wait: u32) {
+    fn comes(&mut self, row: &SwitchRow, cpus: &[Cpu], wait: u32) {
         let ready_ns = row.waited_ns.map(|waited_ns| row.at_ns.saturating_sub(waited_ns));
-        let mut waited_for = row.cpu;
+        let (mut waited_for, mut stopped) = (row.cpu, None);
         match self.now {
             Now::Off { uninterruptible } => {
                 let blocked = Doing::Blocked { uninterruptible, waker: row.waker_tid };
                 self.push(ready_ns.unwrap_or(row.at_ns), blocked);
             }
-            Now::Ready { cpu } => waited_for = cpu,
+            Now::Ready { cpu, throttled } => (waited_for, stopped) = (cpu, throttled),
             Now::Unseen if ready_ns.is_some() => {
                 let blocked = Doing::Blocked { uninterruptible: false, waker: row.waker_tid };
                 self.push(ready_ns.unwrap_or(row.at_ns), blocked);
             }
             _ => self.push(ready_ns.unwrap_or(row.at_ns), Doing::Unknown),
         }
-        self.waits(row.at_ns, waited_for, cpus, wait);
+        self.waits(row.at_ns, waited_for, stopped, cpus, wait);
         self.now = Now::Running { cpu: row.cpu, since_ns: row.at_ns };
     }
 
-    fn waits(&mut self, until_ns: u64, cpu: u32, cpus: &[CpuPast], wait: u32) {
+    fn waits(&mut self, until_ns: u64, cpu: u32, throttled: Option<bool>, cpus: &[Cpu], wait: u32) {
         let from_ns = self.reached_ns;
-        let Some(past) = cpus.get(cpu as usize).filter(|_| until_ns > from_ns) else { return };
-        past.walk(from_ns, until_ns, |to_ns, front| self.push(to_ns, Doing::Waiting { cpu, front, wait }));
+        let Some(Cpu { past, now }) = cpus.get(cpu as usize).filter(|_| until_ns > from_ns) else { return };
+        let mut parts = Vec::new();
+        past.divide(from_ns, until_ns, *now, |held| parts.push((held.to_ns, held.front)));
+        for (to_ns, front) in parts.into_iter().rev() {
+            let front = front.unwrap_or(InFront::Unseen);
+            self.push(to_ns, Doing::Waiting { cpu, front, wait, throttled });
+        }
     }
 
-    fn ends(&mut self, end_ns: u64, cpus: &[CpuPast], wait: u32) {
+    fn ends(&mut self, end_ns: u64, cpus: &[Cpu], wait: u32) {
         match self.now {
             Now::Unseen => self.push(end_ns, Doing::Unknown),
-            Now::Running { .. } => self.push(end_ns, Doing::Running),
-            Now::Ready { cpu } => self.waits(end_ns, cpu, cpus, wait),
+            Now::Running { cpu, .. } => self.push(end_ns, Doing::Running { cpu }),
+            Now::Ready { cpu, throttled } => self.waits(end_ns, cpu, throttled, cpus, wait),
             Now::Off { uninterruptible } => {
                 self.push(end_ns, Doing::Blocked { uninterruptible, waker: None });
             }
@@ -140,50 +144,11 @@ impl ThreadTimeline {
     }
 }
 
-/// What had a CPU, in the order of time.
-#[derive(Debug, Default)]
-struct CpuPast {
-    /// From when, and what.
-    stretches: VecDeque<(u64, InFront)>,
-    /// Until when that is known, and what has it since.
-    known_ns: u64,
+/// What had a CPU, and what has it.
+#[derive(Debug)]
+struct Cpu {
+    past: CpuTimeline<InFront>,
     now: Option<InFront>,
-}
-
-impl CpuPast {
-    fn switches(&mut self, row: &SwitchRow) {
-        let front = |tid: u32| if tid == 0 { InFront::Idle } else { InFront::Task(tid) };
-        if row.at_ns > self.known_ns {
-            if self.stretches.len() >= KEPT {
-                self.stretches.pop_front();
-            }
-            self.stretches.push_back((self.known_ns, front(row.prev_tid)));
-            self.known_ns = row.at_ns;
-        }
-        self.now = Some(front(row.next_tid));
-    }
-
-    /// Shows what had the CPU from `from_ns` to `until_ns`, in order: until when, and what.
-    fn walk(&self, from_ns: u64, until_ns: u64, mut show: impl FnMut(u64, InFront)) {
-        let first = self.stretches.partition_point(|(begin_ns, _)| *begin_ns <= from_ns);
-        if first == 0 {
-            let begin_ns = self.stretches.front().map_or(self.known_ns, |(begin_ns, _)| *begin_ns);
-            show(begin_ns.min(until_ns), InFront::Unseen);
-        }
-        let mut index = first.saturating_sub(1);
-        while let Some((begin_ns, front)) =
-            self.stretches.get(index).filter(|(begin_ns, _)| *begin_ns < until_ns)
-        {
-            let end_ns = self.stretches.get(index + 1).map_or(self.known_ns, |(next_ns, _)| *next_ns);
-            if end_ns > from_ns.max(*begin_ns) {
-                show(end_ns.min(until_ns), *front);
-            }
-            index += 1;
-        }
-        if until_ns > self.known_ns {
-            show(until_ns, self.now.unwrap_or(InFront::Unseen));
-        }
-    }
 }
 
 /// What the owners of spans did.
@@ -223,7 +188,7 @@ fn belongs(task: &TaskRow, owner: &SpanOwner) -> bool {
 
 struct Builder {
     threads: HashMap<u32, ThreadTimeline>,
-    cpus: Vec<CpuPast>,
+    cpus: Vec<Cpu>,
     waits: u32,
 }
 
@@ -240,9 +205,12 @@ impl Builder {
     fn take(&mut self, row: &SwitchRow) {
         let index = row.cpu as usize;
         if index >= self.cpus.len() {
-            self.cpus.resize_with(index + 1, CpuPast::default);
+            self.cpus.resize_with(index + 1, || Cpu { past: CpuTimeline::begin(0), now: None });
         }
-        self.cpus[index].switches(row);
+        let front = |tid: u32| if tid == 0 { InFront::Idle } else { InFront::Task(tid) };
+        let cpu = &mut self.cpus[index];
+        cpu.past.extend(row.at_ns, front(row.prev_tid), 0);
+        cpu.now = Some(front(row.next_tid));
         if let Some(thread) = self.threads.get_mut(&row.prev_tid) {
             thread.leaves(row);
         }
@@ -279,7 +247,7 @@ impl Builder {
 /// Which of several threads counts at a moment: the lowest.
 fn rank(doing: Doing) -> u8 {
     match doing {
-        Doing::Running => 0,
+        Doing::Running { .. } => 0,
         Doing::Waiting { .. } => 1,
         Doing::Blocked { .. } => 2,
         Doing::Unknown => 3,

@@ -48,6 +48,7 @@ struct mm_struct;
 
 /* The run queue of a cgroup on a CPU (kernel/sched/sched.h, v6.6 and later). */
 struct cfs_rq {
+	int throttle_count;
 	u64 throttled_clock_self_time;
 };
 

@@ -98,8 +98,8 @@ static __always_inline void complete(struct event *event, u64 place)
 #define INTERRUPTS_NS 50000
 #define INTERRUPTS_AT_SWITCH_NS 5000
 
-/* Writes how long interrupts had this CPU until `at_ns`, if it is `least_ns` or more. */
-static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 least_ns)
+/* Writes how long interrupts had this CPU until `at_ns`, if it is `least_ns` or more. The task `tid` was there. */
+static __always_inline void report_interrupts(struct ring *ring, u32 tid, u64 at_ns, u64 least_ns)
 {
 	u64 ns = ring->interrupt_ns, over_ns = at_ns - ring->interrupt_from_ns, place;
 	struct event *event;
@@ -108,7 +108,7 @@ static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 
 		return;
 	ring->interrupt_ns = 0;
 	ring->interrupt_from_ns = at_ns;
-	if (scoped && !ring->waiting)
+	if (scoped && !ring->waiting && !is_followed(tid))
 		return;
 	event = next_event(ring, &place);
 	/* Without room, a switch is lost too, and that is counted. */
@@ -129,7 +129,7 @@ static __always_inline void report_interrupts(struct ring *ring, u64 at_ns, u64 
 static __always_inline void add_interrupt(struct ring *ring, u64 ns)
 {
 	ring->interrupt_ns += ns;
-	report_interrupts(ring, bpf_ktime_get_ns(), INTERRUPTS_NS);
+	report_interrupts(ring, bpf_get_current_task_btf()->pid, bpf_ktime_get_ns(), INTERRUPTS_NS);
 }
 
 static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
@@ -138,6 +138,23 @@ static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
 
 	/* A kernel thread borrows the address space it finds. */
 	return mm && mm != mm_before ? EVENT_ADDRESS_SPACE : 0;
+}
+
+/* Whether the quota of the task's cgroup, or of one above it, is used up. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) ||
+	    !bpf_core_field_exists(((struct cfs_rq *)0)->throttle_count))
+		return false;
+	return task->prio >= MAX_RT_PRIO && task->se.cfs_rq->throttle_count > 0;
+}
+
+/* Of a switch: whether it was asked for, whether the task ends, and what stopped it. */
+static __always_inline u8 entered_flags(struct task_struct *task, bool preempt, u32 state)
+{
+	u8 flags = (preempt ? EVENT_PREEMPT : 0) | (state & TASK_DEAD ? EVENT_DEAD : 0);
+
+	return (preempt || !state) && is_throttled(task) ? flags | EVENT_THROTTLED : flags;
 }
 
 static __always_inline void unfollow_dead(u32 tid, u8 flags)
@@ -172,7 +189,7 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 		else if (comes && ring->waiting)
 			__sync_fetch_and_add(&ring->waiting, -1);
 	}
-	report_interrupts(ring, ring->entered_ns, INTERRUPTS_AT_SWITCH_NS);
+	report_interrupts(ring, tid, ring->entered_ns, INTERRUPTS_AT_SWITCH_NS);
 	event = next_event(ring, &place);
 	if (!event) {
 		ring->gap = 1;
@@ -330,7 +347,7 @@ int BPF_PROG(entered, bool preempt)
 	state = task->__state;
 	ring->entered_tid = task->pid;
 	ring->entered_state = state;
-	ring->entered_flags = (preempt ? EVENT_PREEMPT : 0) | (state & TASK_DEAD ? EVENT_DEAD : 0);
+	ring->entered_flags = entered_flags(task, preempt, state);
 	ring->entered_voluntary = task->nvcsw;
 	ring->entered_involuntary = task->nivcsw;
 	ring->entered_mm = (u64)task->active_mm;
@@ -353,7 +370,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	barrier();
 	ring->entered_tid = prev->pid;
 	ring->entered_state = prev_state;
-	ring->entered_flags = (preempt ? EVENT_PREEMPT : 0) | (prev_state & TASK_DEAD ? EVENT_DEAD : 0);
+	ring->entered_flags = entered_flags(prev, preempt, prev_state);
 	/* Here the kernel has counted this switch already; the event holds the counts from before it. */
 	ring->entered_voluntary = prev->nvcsw - voluntary;
 	ring->entered_involuntary = prev->nivcsw - !voluntary;

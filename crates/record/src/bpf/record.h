@@ -24,6 +24,8 @@ enum event_flag {
 	EVENT_NEW = 1 << 5,
 	/* Switch: this CPU made switches since the last event of a switch here that have no event (outside the scope, or lost). */
 	EVENT_GAP = 1 << 6,
+	/* Switch: the quota of a cgroup stopped the task that left. */
+	EVENT_THROTTLED = 1 << 7,
 };
 
 /*

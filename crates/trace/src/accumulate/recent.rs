@@ -12,6 +12,7 @@ impl Accumulator {
             task.slices.begin_anew();
             task.behind.clear();
         }
+        self.interruptions.clear();
         begin_anew(&mut self.wakes);
         begin_anew(&mut self.preemptions);
     }

@@ -44,6 +44,7 @@ impl Accumulator {
                 self.intervals.at(now_ns.saturating_sub(1));
                 tables.histograms = self.histogram_rows();
                 tables.intervals = self.intervals.rows(now_ns);
+                tables.interruptions = self.interruptions.rows();
             }
             History::Recent => self.forget_past(),
         }

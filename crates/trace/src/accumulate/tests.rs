@@ -19,6 +19,7 @@ fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: 
         prev_counts: None,
         after_gap: false,
         interrupted: false,
+        throttled: None,
     })
 }
 

@@ -1,11 +1,9 @@
 //! What had a CPU and when, and what each wait was behind.
 
 use crate::tables::{InFront, WaitStart};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use swtch_units::CpuList;
 
-/// So much of the past of each CPU is kept. What a longer wait was behind before that is not known.
-const KEPT: usize = 1 << 12;
 /// Sets of CPUs that are watched for idle ones. Tasks with other sets are rare.
 const CPU_SETS: usize = 16;
 
@@ -16,7 +14,7 @@ pub(super) struct Front(u32);
 impl Front {
     pub(super) const UNSEEN: Self = Self(0);
     pub(super) const IDLE: Self = Self(1);
-    const INTERRUPT: Self = Self(2);
+    pub(super) const INTERRUPT: Self = Self(2);
     const PROGRAMS: u32 = 3;
 }
 
@@ -45,75 +43,6 @@ impl Programs {
             Front::IDLE => (InFront::Idle, ""),
             Front::INTERRUPT => (InFront::Interrupt, ""),
             Front(number) => (InFront::Task, &self.names[(number - Front::PROGRAMS) as usize]),
-        }
-    }
-}
-
-/// A time in which one program had a CPU. It ends where the next one begins.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    from_ns: u64,
-    front: Front,
-    /// Of it, time in interrupts.
-    interrupt_ns: u64,
-}
-
-/// What had a CPU, in the order of time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Timeline {
-    segments: VecDeque<Segment>,
-    /// Until when it is known; what has the CPU since then is only known when it leaves.
-    known_ns: u64,
-}
-
-impl Timeline {
-    pub(super) fn begin(start_ns: u64) -> Self {
-        Self { segments: VecDeque::new(), known_ns: start_ns }
-    }
-
-    /// `front` had the CPU until `at_ns`, `interrupt_ns` of this in interrupts.
-    pub(super) fn extend(&mut self, at_ns: u64, front: Front, interrupt_ns: u64) {
-        let from_ns = self.known_ns;
-        if at_ns <= from_ns {
-            return;
-        }
-        self.known_ns = at_ns;
-        let interrupt_ns = interrupt_ns.min(at_ns - from_ns);
-        let goes_on = |last: &Segment| last.front == front && last.interrupt_ns == 0 && interrupt_ns == 0;
-        if self.segments.back().is_some_and(goes_on) {
-            return;
-        }
-        if self.segments.len() >= KEPT {
-            self.segments.pop_front();
-        }
-        self.segments.push_back(Segment { from_ns, front, interrupt_ns });
-    }
-
-    /// Divides the time from `from_ns` to `until_ns` among what had the CPU; `now` has it since the end of what is known.
-    pub(super) fn divide(&self, from_ns: u64, until_ns: u64, now: Front, mut add: impl FnMut(Front, u64)) {
-        let mut end_ns = self.known_ns;
-        if until_ns > end_ns {
-            add(now, until_ns - end_ns.max(from_ns));
-        }
-        for segment in self.segments.iter().rev() {
-            if end_ns <= from_ns {
-                return;
-            }
-            let (begin_ns, stop_ns) = (segment.from_ns.max(from_ns), end_ns.min(until_ns));
-            if begin_ns < stop_ns {
-                let ns = stop_ns - begin_ns;
-                let length_ns = u128::from(end_ns - segment.from_ns);
-                let interrupt_ns = (u128::from(segment.interrupt_ns) * u128::from(ns) / length_ns) as u64;
-                if interrupt_ns > 0 {
-                    add(Front::INTERRUPT, interrupt_ns);
-                }
-                add(segment.front, ns - interrupt_ns);
-            }
-            end_ns = segment.from_ns;
-        }
-        let stop_ns = end_ns.min(until_ns);
-        if from_ns < stop_ns {
-            add(Front::UNSEEN, stop_ns - from_ns);
         }
     }
 }

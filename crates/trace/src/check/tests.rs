@@ -7,7 +7,8 @@ use crate::model::{
     Totals, Unavailable,
 };
 use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, StackRow, TaskRow, WakeRow,
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, InterruptionRow, IntervalRow, PreemptionRow, StackRow,
+    TaskRow, WakeRow,
 };
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -142,6 +143,7 @@ fn honest() -> Whole {
             ..CgroupRow::default()
         }],
         waits: Vec::new(),
+        interruptions: vec![InterruptionRow { at_ns: 0, cpu: 0, length_ns: MS, ns: MS / 2 }],
         wakes: vec![
             WakeRow { waker_tid: 10, wakee_tid: 11, count: 50, same_cpu: Some(20) },
             WakeRow { waker_tid: 11, wakee_tid: 10, count: 100, same_cpu: Some(10) },

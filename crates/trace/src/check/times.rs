@@ -135,6 +135,16 @@ fn interrupts(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         let most = facts.wall_ns().saturating_add(SECOND).saturating_mul(cpus);
         checks.at_most(&figure, row.ns.unwrap_or(0), most, "the time of its CPUs with its tolerance in ns");
     }
+    for row in &trace.interruptions {
+        let figure = |column: &str| format!("interruptions.{column} at {} ns of CPU {}", row.at_ns, row.cpu);
+        checks.at_most(&figure("ns"), row.ns, row.length_ns, "its length in ns");
+        checks.at_most(
+            &figure("length_ns"),
+            row.at_ns.saturating_add(row.length_ns),
+            facts.wall_ns(),
+            LENGTH,
+        );
+    }
     let of_cpus = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_some()));
     let in_all = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_none()));
     if let (Some(of_cpus), Some(in_all)) = (of_cpus, in_all) {

@@ -28,12 +28,16 @@ table! {
         pub cost_ns: Option<u32> [ns],
         /// The task that woke the one that came, when it was woken.
         pub waker_tid: Option<u32> [id],
+        /// Whether the quota of a cgroup stopped the task that left; absent where the source does not see it.
+        pub throttled: Option<bool> [none],
     }
 }
 
-/// In earlier files `ran_ns` is never absent, it is 0 where it was not known, and `prev_state` is a number: its place among the words.
+/// Files of the second version do not say what a quota stopped. In those before, `ran_ns` is never absent, it is 0 where it was not known, and
+/// `prev_state` is a number: its place among the words.
 fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
-    let columns = SwitchRow::columns().into_iter().map(|new| match new.about().name {
+    let second = || SwitchRow::columns().into_iter().filter(|column| column.about().name != "throttled");
+    let first = second().map(|new| match new.about().name {
         "ran_ns" => column::<SwitchRow, u64>(
             ["ran_ns", "ns", "", ""],
             |row| row.ran_ns.as_ref().unwrap_or(&0),
@@ -46,7 +50,7 @@ fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
         ),
         _ => new,
     });
-    vec![columns.collect()]
+    vec![second().collect(), first.collect()]
 }
 
 words! {

@@ -138,7 +138,7 @@ fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
         signature(SCHEMA, &SwitchRow::columns()),
         "swtch/trace/3 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
-         waited_ns:u64? cost_ns:u32? waker_tid:u32?"
+         waited_ns:u64? cost_ns:u32? waker_tid:u32? throttled:bool?"
     );
 }
 
@@ -165,7 +165,7 @@ fn a_state_is_a_word_in_the_file_too() {
 fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
     let rows = of_every_state();
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    let columns = SwitchRow::earlier().remove(0);
+    let columns = SwitchRow::earlier().remove(1);
     assert!(
         signature(SCHEMA, &columns).contains("prev_state:state ran_ns:u64 waited_ns"),
         "{}",
@@ -173,6 +173,16 @@ fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
     );
     encode_columns(columns, &rows, file.as_file_mut(), Layout::default()).unwrap();
     assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
+}
+
+#[test]
+fn switches_of_the_second_version_do_not_say_what_a_quota_stopped() {
+    let mut rows = of_every_state();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    encode_columns(SwitchRow::earlier().remove(0), &rows, file.as_file_mut(), Layout::default()).unwrap();
+    assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
+    rows[0].throttled = Some(true);
+    assert_eq!(read::<SwitchRow>(written(&rows).path()).unwrap(), rows);
 }
 
 /// A table of any rows that merge, at most one of a key.
@@ -208,6 +218,7 @@ fn any_tables() -> impl Strategy<Value = Tables> {
         wakes: any_rows(&rows),
         preemptions: any_rows(&rows),
         waits: any_rows(&rows),
+        interruptions: any_rows(&rows),
         interrupts: any_rows(&rows),
         intervals: any_rows(&rows),
         stacks: any_rows(&rows),

@@ -3,8 +3,8 @@
 use super::horizon::{CpuRound, Horizon, RingState};
 use super::shared::{
     ENTERING, EVENT_INTERRUPTS, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP,
-    FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_NAME, INFO_SEEN,
-    INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, FLAG_THROTTLED, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_NAME,
+    INFO_SEEN, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
@@ -126,6 +126,7 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             prev_counts: Some(Counts { voluntary: raw.voluntary, involuntary: raw.involuntary }),
             after_gap: has(FLAG_GAP),
             interrupted: has(FLAG_INTERRUPT),
+            throttled: Some(has(FLAG_THROTTLED)),
         })),
         EVENT_WAKE => Some(Event::Wake(Wake {
             at_ns: raw.at_ns,

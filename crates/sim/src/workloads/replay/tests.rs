@@ -18,6 +18,7 @@ fn switch(at_ns: u64, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Sw
         waited_ns: None,
         cost_ns: None,
         waker_tid: None,
+        throttled: None,
     }
 }
 
@@ -213,7 +214,13 @@ fn any_row() -> impl Strategy<Value = SwitchRow> {
         waker,
     )
         .prop_map(|(at_ns, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid)| {
-            SwitchRow { at_ns, cpu: 0, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid }
+            SwitchRow {
+                ran_ns,
+                waited_ns,
+                cost_ns,
+                waker_tid,
+                ..switch(at_ns, prev_tid, next_tid, prev_state)
+            }
         })
 }
 

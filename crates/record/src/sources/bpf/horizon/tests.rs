@@ -153,6 +153,7 @@ impl FakeMachine {
             prev_counts: Some(prev_counts),
             after_gap: false,
             interrupted: false,
+            throttled: None,
         });
         let place = cpu.ring.len();
         cpu.ring.push(Placed { taken_ns, complete_ns: 0, event });
