@@ -12,6 +12,7 @@ mod disturbed;
 mod documentation;
 mod examples;
 mod exchange;
+mod flight;
 mod golden;
 mod groups;
 mod limits;

@@ -150,7 +150,8 @@ fn top_and_serve_have_no_capability_while_they_watch() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let serving = Serving::start_by(as_observer(home.path()), "127.0.0.1:0", &[]);
+    // The flight recorder has threads of its own, and writes its Trace without any capability.
+    let serving = Serving::start_by(as_observer(home.path()), "127.0.0.1:0", &["--keep", "5s"]);
     await_capabilities(serving.pid(), 0);
     let before = serving.metrics();
     await_capabilities(top.id(), 0);
@@ -163,6 +164,14 @@ fn top_and_serve_have_no_capability_while_they_watch() {
         "{after:?}"
     );
     assert!(!after.keys().any(|name| name.contains("dropped capabilities")), "{after:?}");
+    let asked = run(as_observer(home.path()).arg("dump"));
+    assert!(asked.status.success(), "{}", stderr(&asked));
+    let kept = Trace::open(Path::new(stdout(&asked).trim())).unwrap();
+    assert!(
+        kept.tasks.iter().any(|task| task.pid == serving.pid() && task.comm == "swtch-flight"),
+        "{:?}",
+        kept.tasks
+    );
     interrupt(&top);
     let output = top.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));

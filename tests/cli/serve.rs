@@ -13,7 +13,7 @@ use swtch_report::prometheus::{FamilyKind, families};
 use swtch_trace::Trace;
 
 /// Voluntary switches of two threads that hand a byte to each other.
-fn ping_pong(rounds: u32) -> u64 {
+pub fn ping_pong(rounds: u32) -> u64 {
     let own = || -> u64 {
         let status = fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();

@@ -4,6 +4,7 @@ pub(crate) mod documentation;
 pub(crate) mod export;
 pub(crate) mod groups;
 pub(crate) mod import;
+pub(crate) mod keep;
 pub(crate) mod record;
 pub(crate) mod sched;
 pub(crate) mod serve;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus
     Serve(Box<serve::ServeArgs>),
+    /// Write what 'swtch serve --keep' keeps as a Trace: what happened in the last minute
+    Dump(keep::DumpArgs),
     /// Convert a Trace for other programs: Perfetto, Parquet, CSV, Prometheus
     Export(export::ExportArgs),
     /// Convert a recording of perf or ftrace to a Trace

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Why(args) => commands::why::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
+        Command::Dump(args) => commands::dump::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),

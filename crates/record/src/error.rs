@@ -46,6 +46,14 @@ pub enum RecordError {
     /// The Trace cannot be written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// Kept events cannot be written.
+    #[error("cannot write Traces to {}: {source}; name another directory with --dumps", folder.display())]
+    DumpFolder {
+        /// The directory.
+        folder: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A figure of the recording cannot be true.
     #[error(
         "this recording has a figure that cannot be true: {source}; none of it is shown; please report this defect of swtch with the \

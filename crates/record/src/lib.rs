@@ -5,7 +5,7 @@
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
 //! loop), `sources` (BPF, perf, procfs), `stacks` (which code), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of
-//! /proc/PID), `rights` (capabilities that are kept), `import`
+//! /proc/PID), `flight` (the flight recorder), `rights` (capabilities that are kept), `import`
 //! (text of other recorders), `clock`, `files`, `error`.
 //!
 //! ```
@@ -21,6 +21,7 @@
 //! }
 //! ```
 
+pub mod flight;
 pub mod import;
 pub mod plan;
 pub mod system;

@@ -20,5 +20,5 @@ pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
 pub use observer::{Observer, Silent};
 pub use table::{TextTable, grouped};
-pub use time::{ParseTimeError, format_ns, parse_duration, parse_ns};
+pub use time::{ParseTimeError, format_ns, parse_duration, parse_ns, utc};
 pub use words::{UnknownWord, Word, parse_word};

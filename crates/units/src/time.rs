@@ -98,6 +98,25 @@ pub fn format_ns(ns: f64) -> String {
     format!("{scaled:.digits$} {unit}")
 }
 
+/// Year, month and day, hour, minute and second (UTC) of a moment in seconds since 1970.
+///
+/// ```
+/// assert_eq!(swtch_units::utc(951_782_400), [2000, 2, 29, 0, 0, 0]);
+/// ```
+pub fn utc(unix_s: u64) -> [u64; 6] {
+    let (days, second) = (unix_s / 86400, unix_s % 86400);
+    // Days to civil date by 400-year eras, the year beginning in March so that the leap day comes last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = (month + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    [year, month, day, second / 3600, second % 3600 / 60, second % 60]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

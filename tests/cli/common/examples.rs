@@ -1,6 +1,6 @@
 //! The examples of every command's `--help` and the commands in the documents, and running them.
 
-use super::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
+use super::{fixture, home, is_root, run, skip, stderr, stdout, swtch, without_bpf};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -137,6 +137,14 @@ fn made_short(example: &str) -> String {
     if example.starts_with("swtch sched compare --policies") && !is_root() {
         return example.replace("stock,fifo,rr", "stock");
     }
+    if let Some(rest) = example.strip_prefix("swtch dump") {
+        // It asks a server.
+        return format!(
+            "swtch serve --listen 127.0.0.1:0 --keep 1s{rest} > serving.txt & server=$!; \
+             for i in $(seq 200); do grep -q Metrics serving.txt && break; sleep 0.1; done; \
+             swtch dump{rest} && kill $server && wait $server"
+        );
+    }
     // Without a terminal it would go on for ever.
     let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
     let example = match example.strip_prefix("swtch top") {
@@ -207,6 +215,11 @@ fn load_in_guest(examples: &[&String], home: &Path) {
 }
 
 fn runs(example: &str, home: &Path) {
+    if let Some(why) =
+        without_bpf().filter(|_| example.contains("--keep") || example.starts_with("swtch dump"))
+    {
+        return skip(example, &why);
+    }
     if example.starts_with("swtch book") && !book_is_built() {
         return skip(example, "the book is not built; make book builds it");
     }
@@ -243,6 +256,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "record",
         "top",
         "serve",
+        "dump",
         "why",
         "report",
         "export",

@@ -41,7 +41,14 @@ impl Group {
 
     /// Gives it a tenth of a CPU; whether that can be.
     pub fn limit(&self) -> bool {
-        self.write("cpu.max", "10000 100000") || self.write("cpu.cfs_quota_us", "10000")
+        self.quota_us(10_000, 100_000)
+    }
+
+    /// Gives it so much of each period; whether that can be.
+    pub fn quota_us(&self, quota: u32, period: u32) -> bool {
+        self.write("cpu.max", &format!("{quota} {period}"))
+            || self.write("cpu.cfs_period_us", &period.to_string())
+                && self.write("cpu.cfs_quota_us", &quota.to_string())
     }
 
     /// Gives it the most weight among other groups; whether that can be.

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A home with a Profile to price with.
@@ -21,6 +21,7 @@ pub fn priced() -> crate::common::Home {
 /// It runs until this is dropped.
 pub struct Serving {
     child: Child,
+    lines: BufReader<ChildStdout>,
     pub address: SocketAddr,
 }
 
@@ -43,7 +44,8 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|error| {
             let _ = child.kill();
             let mut complaints = String::new();
@@ -53,7 +55,7 @@ impl Serving {
         assert_eq!(said["schema"], "swtch/serve/1");
         let url = said["url"].as_str().unwrap();
         let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
-        Self { child, address: address.parse().unwrap() }
+        Self { child, lines, address: address.parse().unwrap() }
     }
 
     /// The samples of a scrape, by name and labels.
@@ -69,12 +71,21 @@ impl Serving {
         self.child.id()
     }
 
+    /// The next line of its standard output, once it comes.
+    pub fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: '{line}'"))
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let order = format!("kill -{signal} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &order]).status().unwrap().success());
+    }
+
     /// Sends a signal; the status it ends with.
     pub fn end(&mut self, signal: &str) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        assert!(
-            Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().unwrap().success()
-        );
+        self.signal(signal);
         self.child.wait().unwrap().code()
     }
 

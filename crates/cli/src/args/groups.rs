@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 /// The groups in the order of the help, and their commands.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["doctor", "measure"]),
-    ("Record", &["record", "top", "serve", "import", "export"]),
+    ("Record", &["record", "top", "serve", "dump", "import", "export"]),
     ("Decide", &["why", "report"]),
     ("Simulate", &["simulate", "shares"]),
     ("Schedule", &["sched", "vm"]),

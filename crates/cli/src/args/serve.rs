@@ -1,6 +1,7 @@
 //! Arguments of `swtch serve`.
 
 use super::duration;
+use super::keep::KeepArgs;
 use super::record::{source_but, source_help};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -16,7 +17,9 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
     swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
     swtch serve --listen 0.0.0.0:17982           for other machines; anyone who connects can read it\n  \
     swtch serve --once                           one second, to standard output\n  \
-    swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n\n\
+    swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n  \
+    swtch serve --keep 60s --when 'wait.p99 > 20ms'  also a Trace of the last minute when tasks waited long\n\n\
+    With --keep, SIGUSR1 and 'swtch dump' also write a Trace.\n\
     Pages: /metrics (OpenMetrics), /healthz. docs/metrics.md says what each metric means.\n\
     Exit status: 0 stopped by Ctrl-C or a termination signal, 1 failed, 2 wrong usage.")]
 pub(crate) struct ServeArgs {
@@ -40,6 +43,8 @@ pub(crate) struct ServeArgs {
     /// Do not estimate costs from a Profile
     #[arg(long, conflicts_with = "profile")]
     pub(crate) no_profile: bool,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
     /// Watch for one second, print the metrics to standard output, and exit
     #[arg(long, conflicts_with = "listen")]
     pub(crate) once: bool,

@@ -3,6 +3,7 @@
 pub(crate) mod book;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod external;

@@ -1,22 +1,27 @@
 //! `swtch serve`.
 
 use crate::args::serve::ServeArgs;
+use crate::commands::dump;
 use crate::console::interrupted_by;
 use crate::output;
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
+use swtch_record::flight::{FlightRecorder, Notice};
 use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
-use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
+use swtch_report::prometheus::{
+    self, CONTENT_TYPE, Counters, FlightFigures, Gauges, GroupUse, KernelCounts, Limits,
+};
 use swtch_trace::PodNames;
 
 /// The dashboard.
@@ -41,8 +46,18 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut watch = Watch::begin(args)?;
     let Some(server) = &mut server else { return once(&mut watch, &ended) };
     announce(args, server.address()?, &watch)?;
+    let asked = Arc::new(AtomicBool::new(false));
+    if watch.flight.is_some() {
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).context("cannot listen for SIGUSR1")?;
+    }
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
+        if let Some(flight) = &watch.flight {
+            if asked.swap(false, Ordering::Relaxed) {
+                flight.dump();
+            }
+            say(args, flight.notices());
+        }
         let period = watch.machine.period();
         server.poll(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
         if looked.elapsed() >= period {
@@ -53,7 +68,27 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    if let Some(flight) = watch.flight.take() {
+        say(args, flight.end());
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what became of Traces.
+fn say(args: &ServeArgs, notices: Vec<Notice>) {
+    for notice in notices {
+        match notice {
+            Notice::Written { trace, seconds, cause } if args.json => {
+                let why = cause.to_string();
+                let line = serde_json::json!({ "schema": "swtch/dump/1", "trace": trace, "seconds": seconds, "why": why });
+                output::print(&format!("{line}\n"));
+            }
+            Notice::Written { trace, seconds, cause } => {
+                output::print(&format!("Trace: {} ({seconds:.1} s; {cause})\n", trace.display()));
+            }
+            Notice::Complaint(sentence) => output::complain_text(&format!("swtch: {sentence}")),
+        }
+    }
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<Server> {
@@ -91,6 +126,7 @@ fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Res
 /// The sums since the beginning, brought up to date when asked.
 struct Watch {
     machine: MachineWatch,
+    flight: Option<FlightRecorder>,
     counters: Counters,
     model: Option<CostModel>,
     begun: Instant,
@@ -106,9 +142,12 @@ impl Watch {
     fn begin(args: &ServeArgs) -> anyhow::Result<Self> {
         let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
         let mut machine = MachineWatch::begin(args.source)?;
+        // Its threads give up their capabilities themselves.
+        let flight = args.keep.options(dump::own_folder)?.map(FlightRecorder::begin).transpose()?;
         machine.drop_capabilities();
         let mut watch = Self {
             machine,
+            flight,
             counters: Counters::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
             model,
             begun: Instant::now(),
@@ -169,6 +208,17 @@ impl Watch {
             interrupts: system.interrupts_total,
             forks: system.forks,
         });
+        if let Some(flight) = &self.flight {
+            let status = flight.status();
+            self.counters.set_flight(FlightFigures {
+                kept_ns: status.kept_ns,
+                kept_bytes: status.kept_bytes,
+                dropped_early: status.dropped_early,
+                lost: status.lost,
+                dumps: status.dumps,
+                suppressed: status.suppressed,
+            });
+        }
         self.gauges = Gauges {
             threads: delta.counted.threads,
             runnable: system.procs_running,

@@ -6,7 +6,7 @@ use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_peri
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses};
+use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses, Tracepoints};
 use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::{HashSet, VecDeque};
@@ -163,16 +163,9 @@ impl BpfEvents {
 
     fn fill_header(&mut self, header: &mut Header) {
         task_info::name_unnamed(&mut self.accumulator, self.groups.hierarchy());
-        let sums = self.accumulator.sums();
-        sums.fill(&mut header.totals);
-        let entry_exit = self.bpf.tracepoints().entry_exit;
-        header.totals.switch_cost_ns = entry_exit.then_some(sums.cost_ns);
-        self.add_lost(header);
+        describe(&self.accumulator, self.bpf.tracepoints(), self.asked, header);
+        add_lost(&self.bpf.lost(), &self.accumulator, header);
         header.recorder = own_cost(Some(self.bpf.memory_bytes()));
-        header.unavailable.clear();
-        if !entry_exit {
-            header.miss(fields::SWITCHES_COST_NS, self.asked.why_not_in_place());
-        }
         if self.scoped {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
                 swtch record -a observes all tasks";
@@ -180,35 +173,45 @@ impl BpfEvents {
             let why = "other CPUs are recorded only while a task of the scope waits for them; swtch record -a records all";
             header.miss(fields::TASKS_IDLE_ELSEWHERE_NS, why);
         }
-        for table in ["switches", "tasks", "wakes", "preemptions", "waits", "histograms", "intervals"] {
-            header.set_source(table, "bpf");
-        }
     }
+}
 
-    fn add_lost_rows(&self, tables: &mut Tables) {
-        let lost = self.bpf.lost();
-        for row in &mut tables.cpus {
-            row.lost = lost.get(row.cpu as usize).map_or(0, Losses::all);
-        }
+/// Enters what events say of a recording, whoever kept them.
+pub(super) fn describe(accumulator: &Accumulator, has: Tracepoints, asked: Cost, header: &mut Header) {
+    let sums = accumulator.sums();
+    sums.fill(&mut header.totals);
+    header.totals.switch_cost_ns = has.entry_exit.then_some(sums.cost_ns);
+    header.unavailable.clear();
+    if !has.entry_exit {
+        header.miss(fields::SWITCHES_COST_NS, asked.why_not_in_place());
     }
+    for table in ["switches", "tasks", "wakes", "preemptions", "waits", "histograms", "intervals"] {
+        header.set_source(table, "bpf");
+    }
+}
 
-    fn add_lost(&self, header: &mut Header) {
-        header.lost.clear();
-        for (losses, cpu) in self.bpf.lost().into_iter().zip(0..) {
-            let kinds = [
-                (losses.switches, "switches"),
-                (losses.wakes, "wake-ups"),
-                (losses.lives, "forks, execs and exits"),
-            ];
-            header.lost.extend(kinds.into_iter().filter(|(events, _)| *events > 0).map(|(events, kind)| {
-                Lost {
-                    cpu: Some(cpu),
-                    events,
-                    what: format!("{kind}, because the buffer was full; a larger --buffer holds more"),
-                }
-            }));
-        }
-        header.lost.extend(self.accumulator.late().rows());
+/// Enters the events that were lost, and those that came late.
+pub(super) fn add_lost(lost: &[Losses], accumulator: &Accumulator, header: &mut Header) {
+    header.lost.clear();
+    for (losses, cpu) in lost.iter().zip(0..) {
+        let kinds = [
+            (losses.switches, "switches"),
+            (losses.wakes, "wake-ups"),
+            (losses.lives, "forks, execs and exits"),
+        ];
+        header.lost.extend(kinds.into_iter().filter(|(events, _)| *events > 0).map(|(events, kind)| Lost {
+            cpu: Some(cpu),
+            events,
+            what: format!("{kind}, because the buffer was full; a larger --buffer holds more"),
+        }));
+    }
+    header.lost.extend(accumulator.late().rows());
+}
+
+/// Enters the same in the rows of the CPUs.
+pub(super) fn add_lost_rows(lost: &[Losses], tables: &mut Tables) {
+    for row in &mut tables.cpus {
+        row.lost = lost.get(row.cpu as usize).map_or(0, Losses::all);
     }
 }
 
@@ -268,7 +271,7 @@ impl Source for BpfEvents {
         // Where later events are still to come, a task that runs at the horizon has run until the horizon.
         let at_ns = if self.history == History::Whole { now_ns } else { self.horizon_ns };
         let mut tables = self.accumulator.snapshot(at_ns, self.history, &name);
-        self.add_lost_rows(&mut tables);
+        add_lost_rows(&self.bpf.lost(), &mut tables);
         match self.history {
             History::Whole => tables.interrupts = self.bpf.interrupts(),
             History::Recent if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS => {
@@ -292,7 +295,7 @@ fn join(joining: &mut VecDeque<(u64, TaskInfo)>, accumulator: &mut Accumulator, 
 }
 
 /// How long a CPU's buffer of `buffer_bytes` may be left alone.
-fn longest_period(buffer_bytes: u64) -> Duration {
+pub(crate) fn longest_period(buffer_bytes: u64) -> Duration {
     let holds = Duration::from_millis(buffer_bytes / EVENT_BYTES * 1000 / MOST_EVENTS_PER_S);
     holds.clamp(PERIODS.1, LONGEST_PERIOD)
 }

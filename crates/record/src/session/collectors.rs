@@ -11,7 +11,7 @@ mod working_sets;
 
 use crate::options::{Options, Target};
 use crate::system::{Cgroup, Detail, Snapshot};
-use cgroups::CgroupSums;
+pub(crate) use cgroups::CgroupSums;
 pub(crate) use cgroups::NO_HIERARCHY;
 pub(crate) use collector::Collector;
 use hardware_counters::HardwareCounters;
@@ -21,7 +21,7 @@ use stacks::Stacks;
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
-use system_intervals::SystemIntervals;
+pub(crate) use system_intervals::SystemIntervals;
 use working_sets::WorkingSetEstimate;
 
 /// The collectors of a recording, in the order in which they add to the tables.
@@ -39,6 +39,18 @@ impl Collectors {
             collectors.push(Box::new(Stacks::begin(options, group, entries)));
         }
         Self(collectors)
+    }
+
+    /// Those of a part of the time of a watch, from `begin` on.
+    pub(super) fn of_part(begin: &Snapshot, cgroups: CgroupSums, intervals: SystemIntervals) -> Self {
+        let options = Options::default();
+        Self(vec![
+            Box::new(HardwareCounters::begin(&options.target)),
+            Box::new(WorkingSetEstimate::begin(&options, None)),
+            Box::new(cgroups),
+            Box::new(intervals),
+            Box::new(MachineCounters::begin(begin.clone(), options.target)),
+        ])
     }
 
     /// Adds those that count from now on, and tells all that the command runs.

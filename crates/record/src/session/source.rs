@@ -10,7 +10,7 @@ use swtch_trace::model::{Header, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
 /// Between two polls, at least and at most. Each poll takes a CPU from the workload, and some of its caches: seldom costs less.
-pub(super) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+pub(crate) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 /// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
 pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 
@@ -111,7 +111,7 @@ pub(crate) fn own_cost(memory_bytes: Option<u64>) -> RecorderCost {
 }
 
 /// When to poll rings again of which the fullest was so full: at once when it fills up, ever later while it does not.
-pub(super) fn next_period(period: Duration, full: f64, longest: Duration) -> Duration {
+pub(crate) fn next_period(period: Duration, full: f64, longest: Duration) -> Duration {
     match full {
         full if full > 0.2 => PERIODS.0,
         full if full < 0.02 => (period * 2).min(longest),

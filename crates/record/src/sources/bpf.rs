@@ -12,12 +12,11 @@ use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel, Skel as _, SkelBuilder};
 use libbpf_rs::{OpenObject, OpenProgramMut};
 use rings::Rings;
-pub(crate) use rings::{Losses, Round};
+pub(crate) use rings::{Losses, PackedEvent, PackedEvents, Round, Sink};
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
 use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
 use std::mem::MaybeUninit;
-use swtch_trace::event::Event;
 use swtch_trace::tables::{InterruptKind, InterruptRow, merge_equal};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
@@ -180,7 +179,7 @@ impl Bpf {
     }
 
     /// Moves what the programs saw to `out`, CPU by CPU.
-    pub(crate) fn drain(&mut self, out: &mut Vec<Event>) -> Round {
+    pub(crate) fn drain(&mut self, out: &mut impl Sink) -> Round {
         self.rings.drain(out)
     }
 

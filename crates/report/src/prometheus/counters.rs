@@ -4,10 +4,11 @@ use super::exposition::{Distribution, Exposition};
 use super::family::{
     BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_INFO, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN,
     CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
-    CPU_SWITCHES, CPU_TIME, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KERNEL_FORKS,
-    KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY,
-    RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS,
-    SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
+    CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
+    INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST,
+    MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE,
+    REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT,
+    WAITS,
 };
 use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
@@ -79,6 +80,23 @@ pub struct KernelCounts {
     pub forks: Option<u64>,
 }
 
+/// What a flight recorder keeps now, and has done so far.
+#[derive(Clone, Debug, Default)]
+pub struct FlightFigures {
+    /// The time that is kept, ns.
+    pub kept_ns: u64,
+    /// Memory of what is kept.
+    pub kept_bytes: u64,
+    /// Events that went before their time.
+    pub dropped_early: u64,
+    /// Events that were lost before they were kept.
+    pub lost: u64,
+    /// Traces that were written, by cause.
+    pub dumps: BTreeMap<&'static str, u64>,
+    /// Traces that were not written, by reason.
+    pub suppressed: BTreeMap<&'static str, u64>,
+}
+
 /// Figures of the gauges. Absent ones are not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
@@ -106,6 +124,7 @@ pub struct Counters {
     build: Vec<String>,
     unavailable: BTreeMap<String, String>,
     rejected: Option<String>,
+    flight: Option<FlightFigures>,
     cgroups: SeriesLimiter,
     irqs: SeriesLimiter,
     pods: PodNames,
@@ -122,6 +141,7 @@ impl Counters {
             build: Vec::new(),
             unavailable: BTreeMap::new(),
             rejected: None,
+            flight: None,
             cgroups: SeriesLimiter::new(limits.cgroups, true),
             irqs: SeriesLimiter::new(limits.irqs, false),
             pods: PodNames::default(),
@@ -132,6 +152,20 @@ impl Counters {
     /// The pods that exist now. A cgroup whose pod was known once keeps its name.
     pub fn note_pods(&mut self, pods: PodNames) {
         self.pods = pods;
+    }
+
+    /// Sets what a flight recorder did.
+    pub fn set_flight(&mut self, flight: FlightFigures) {
+        let by_label = [(&DUMPS, &flight.dumps), (&DUMPS_SUPPRESSED, &flight.suppressed)];
+        let by_label = by_label.into_iter().flat_map(|(family, sums)| {
+            sums.iter().map(move |(label, sum)| (family, vec![(*label).to_owned()], *sum))
+        });
+        let lost = (&LOST, vec!["events to keep, because a buffer was full".to_owned()], flight.lost);
+        let dropped = (&KEPT_DROPPED, Vec::new(), flight.dropped_early);
+        for (family, labels, sum) in by_label.chain([lost, dropped]) {
+            self.sums.entry(family.stem).or_default().insert(labels, sum);
+        }
+        self.flight = Some(flight);
     }
 
     /// Adds what happened up to `now_ns` of a clock that never goes back.
@@ -225,6 +259,9 @@ impl Counters {
         exposition.gauge(&BLOCKED, &[], number(gauges.blocked));
         exposition.gauge(&RECORDER_MEMORY, &[], number(gauges.memory_bytes));
         exposition.gauge(&RECORDER_BPF_MEMORY, &[], number(gauges.bpf_memory_bytes));
+        let flight = self.flight.as_ref();
+        exposition.gauge(&KEPT, &[], flight.map(|flight| flight.kept_ns as f64 / 1e9));
+        exposition.gauge(&KEPT_MEMORY, &[], flight.map(|flight| flight.kept_bytes as f64));
         exposition.gauge(&RECORDER_SAMPLE, &[], gauges.sample_ns.map(|ns| ns as f64 / 1e9));
         let mut threads: BTreeMap<String, u64> = BTreeMap::new();
         for (path, count) in &gauges.group_threads {

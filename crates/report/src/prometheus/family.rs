@@ -123,6 +123,15 @@ families! {
         "Hardware interrupts by the kernel's own count (intr in /proc/stat).";
     KERNEL_FORKS = COUNTER, "swtch_kernel_forks", [],
         "Processes and threads created, by the kernel's own count (processes in /proc/stat).";
+    KEPT = (FamilyKind::Gauge, Some("seconds")), "swtch_kept", [],
+        "Time whose events are in memory, for a Trace of what just happened (serve --keep). Where memory is too little, it is shorter than what was asked for.";
+    KEPT_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_kept_memory", [], "Memory of the events that are kept.";
+    KEPT_DROPPED = COUNTER, "swtch_kept_events_dropped", [],
+        "Events that were let go of before their time, because they left no memory for newer ones.";
+    DUMPS = COUNTER, "swtch_dumps", ["cause"],
+        "Traces of kept events that were written: a condition began to hold (condition), SIGUSR1 came (signal), or 'swtch dump' asked for one (request).";
+    DUMPS_SUPPRESSED = COUNTER, "swtch_dumps_suppressed", ["reason"],
+        "Traces that were not written: as many as --at-most allows were (rate), the directory would hold more than --dumps-bytes (bytes), nothing was kept yet (empty), or writing failed (failed).";
     RECORDER_CPU = TIME, "swtch_recorder_cpu", [],
         "CPU time of swtch itself, without what its programs in the kernel add to each switch.";
     RECORDER_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_memory", [], "Memory that swtch itself holds.";

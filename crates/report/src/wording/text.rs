@@ -197,18 +197,9 @@ pub(crate) fn flowing(text: &str) -> String {
 pub(crate) fn date(unix_s: u64) -> String {
     const MONTHS: &str =
         "January February March April May June July August September October November December";
-    let (days, second) = (unix_s / 86400, unix_s % 86400);
-    // Days to civil date by 400-year eras, the year beginning in March so that the leap day comes last.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month_index = (month as usize + 2) % 12;
-    let year = era * 400 + year_of_era + u64::from(month_index < 2);
-    let name = MONTHS.split(' ').nth(month_index).unwrap_or_default();
-    format!("{day} {name} {year}, {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
+    let [year, month, day, hour, minute, _] = swtch_units::utc(unix_s);
+    let name = MONTHS.split(' ').nth(month as usize - 1).unwrap_or_default();
+    format!("{day} {name} {year}, {hour:02}:{minute:02} UTC")
 }
 
 /// `47 s`, `3 min 20 s`.

@@ -20,16 +20,18 @@ const UNKNOWN: &str = "unknown cgroup";
 pub(crate) const NO_HIERARCHY: &str = "no hierarchy of cgroups is mounted where swtch can see it";
 
 /// The cgroups of a recording.
-#[derive(Debug)]
-pub(super) struct CgroupSums {
+#[derive(Debug, Default)]
+pub(crate) struct CgroupSums {
     hierarchy: Option<Hierarchy>,
+    /// The quotas were read for the last time.
+    is_over: bool,
     /// What the quota of each group that has one had done before the recording, and by the last time it could be read.
     quotas: HashMap<String, (Throttled, Throttled)>,
 }
 
 impl CgroupSums {
     /// Reads the quotas of the groups that are there. One that is made later has done nothing before.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let root = Path::new("/");
         let hierarchy = Hierarchy::find(root);
         let read = |hierarchy: &Hierarchy, path: String| {
@@ -40,7 +42,19 @@ impl CgroupSums {
             hierarchy.walk(root).into_iter().filter_map(|found| read(hierarchy, found.path))
         });
         let quotas = found.collect();
-        Self { hierarchy, quotas }
+        Self { hierarchy, is_over: false, quotas }
+    }
+
+    /// Those of the time between two that were begun.
+    pub(crate) fn between(begin: &Self, end: &Self) -> Self {
+        let mut new = Self { hierarchy: end.hierarchy.clone(), is_over: true, quotas: HashMap::new() };
+        for (path, (_, now)) in &end.quotas {
+            let before = begin.quotas.get(path).map_or_else(Throttled::default, |(_, then)| *then);
+            // Where periods fell, it is another group of that name.
+            let before = if before.periods <= now.periods { before } else { Throttled::default() };
+            new.quotas.insert(path.clone(), (before, *now));
+        }
+        new
     }
 
     fn rows(&mut self, tasks: &[TaskRow], more: &[CgroupRow]) -> Vec<CgroupRow> {
@@ -65,7 +79,8 @@ impl CgroupSums {
 
     /// What the quota of a group did during the recording; up to when it was last seen, if it is gone.
     fn throttling(&mut self, path: &str) -> Option<Throttled> {
-        let now = self.hierarchy.as_ref().and_then(|hierarchy| hierarchy.throttling(Path::new("/"), path));
+        let read = self.hierarchy.as_ref().filter(|_| !self.is_over);
+        let now = read.and_then(|hierarchy| hierarchy.throttling(Path::new("/"), path));
         let (before, last) = match (self.quotas.get_mut(path), now) {
             (Some(quota), Some(now)) if now.periods >= quota.1.periods => {
                 quota.1 = now;

@@ -55,7 +55,7 @@ struct Reading {
 
 /// The readings so far.
 #[derive(Debug)]
-pub(super) struct SystemIntervals {
+pub(crate) struct SystemIntervals {
     start_ns: u64,
     every_ns: u64,
     readings: Vec<Reading>,
@@ -65,10 +65,26 @@ pub(super) struct SystemIntervals {
 
 impl SystemIntervals {
     /// Begins with what was read at the beginning. The recording was started at `start_ns` (CLOCK_MONOTONIC).
-    pub(super) fn begin(start_ns: u64, first: &Snapshot, group: Option<&Cgroup>) -> Self {
+    pub(crate) fn begin(start_ns: u64, first: &Snapshot, group: Option<&Cgroup>) -> Self {
         let mut new = Self { start_ns, every_ns: EVERY_NS, readings: Vec::new(), group: group.cloned() };
         new.take(first);
         new
+    }
+
+    /// Forgets what was read before a moment of CLOCK_MONOTONIC.
+    pub(crate) fn forget_before(&mut self, at_ns: u64) {
+        let since_ns = at_ns.saturating_sub(self.start_ns);
+        self.readings.drain(..self.readings.partition_point(|reading| reading.at_ns < since_ns));
+    }
+
+    /// Those of a part of the time: from `first` on and before `end_ns`.
+    pub(crate) fn part(&self, first: &Snapshot, end_ns: u64) -> Self {
+        let mut part = Self::begin(first.monotonic_ns, first, self.group.as_ref());
+        let at_ns = |reading: &Reading| self.start_ns + reading.at_ns;
+        let within = |reading: &&Reading| (first.monotonic_ns + 1..end_ns).contains(&at_ns(reading));
+        let moved = |reading: &Reading| Reading { at_ns: at_ns(reading) - first.monotonic_ns, ..*reading };
+        part.readings.extend(self.readings.iter().filter(within).map(moved));
+        part
     }
 
     fn take(&mut self, snapshot: &Snapshot) {

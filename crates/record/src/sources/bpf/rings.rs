@@ -31,6 +31,15 @@ impl Losses {
     pub(crate) fn all(&self) -> u64 {
         self.switches + self.wakes + self.lives
     }
+
+    /// Those since an earlier moment.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            switches: self.switches - earlier.switches,
+            wakes: self.wakes - earlier.wakes,
+            lives: self.lives - earlier.lives,
+        }
+    }
 }
 
 /// All CPUs' rings.
@@ -41,6 +50,74 @@ pub(super) struct Rings {
     /// Places in a ring of events, as a power of two.
     pub(super) shift: u32,
     pub(super) horizon: Horizon,
+}
+
+/// Where events go that are taken out of the rings.
+pub(crate) trait Sink {
+    /// An event of a CPU.
+    fn event(&mut self, cpu: u32, raw: RawEvent);
+    /// A fork, exec or exit.
+    fn life(&mut self, life: Life);
+}
+
+impl Sink for Vec<Event> {
+    fn event(&mut self, cpu: u32, raw: RawEvent) {
+        self.extend(event(cpu, raw));
+    }
+
+    fn life(&mut self, life: Life) {
+        self.push(Event::Life(life));
+    }
+}
+
+/// A switch or a wake-up as the programs wrote it, in 32 bytes. The number of its lap has given way to that of its CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedEvent(RawEvent);
+
+impl PackedEvent {
+    /// When it happened, ns of CLOCK_MONOTONIC.
+    pub(crate) fn at_ns(&self) -> u64 {
+        self.0.at_ns
+    }
+
+    /// The event, in the vocabulary of all sources.
+    pub(crate) fn unpack(&self) -> Option<Event> {
+        event(self.0.lap.into(), self.0)
+    }
+
+    /// A wake-up at a moment, for a test.
+    #[cfg(test)]
+    pub(crate) fn wake(at_ns: u64, tid: u32) -> Self {
+        Self(RawEvent { at_ns, tid, kind: EVENT_WAKE, lap: 0, ..RawEvent::default() })
+    }
+}
+
+/// Events as the programs wrote them.
+#[derive(Debug, Default)]
+pub(crate) struct PackedEvents {
+    /// Switches and wake-ups.
+    pub(crate) events: Vec<PackedEvent>,
+    /// Forks, execs and exits.
+    pub(crate) lives: Vec<Life>,
+}
+
+impl PackedEvents {
+    /// Memory of the events.
+    pub(crate) fn bytes(&self) -> u64 {
+        let names: usize = self.lives.iter().map(|life| life.comm.capacity()).sum();
+        let lives = self.lives.len() * size_of::<Life>();
+        (self.events.len() * size_of::<PackedEvent>() + lives + names) as u64
+    }
+}
+
+impl Sink for PackedEvents {
+    fn event(&mut self, cpu: u32, raw: RawEvent) {
+        self.events.push(PackedEvent(RawEvent { lap: cpu as u16, ..raw }));
+    }
+
+    fn life(&mut self, life: Life) {
+        self.lives.push(life);
+    }
 }
 
 /// What a look at the rings brought.
@@ -54,7 +131,7 @@ pub(crate) struct Round {
 
 impl Rings {
     /// Moves all complete events to `out`, CPU by CPU.
-    pub(super) fn drain(&mut self, out: &mut Vec<Event>) -> Round {
+    pub(super) fn drain(&mut self, out: &mut impl Sink) -> Round {
         let mut full: f64 = 0.0;
         let round_ns = monotonic_ns();
         // The clock is read before everything else.
@@ -71,18 +148,22 @@ impl Rings {
         Round { full, horizon_ns: self.horizon.round(round_ns, states) }
     }
 
-    fn drain_events(&self, cpu: usize, out: &mut Vec<Event>) -> Drained {
+    fn drain_events(&self, cpu: usize, out: &mut impl Sink) -> Drained {
         let head = self.heads.atomic(cpu, offset_of!(RawRing, head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, tail));
         let ring = Ring { values: &self.events, cpu, shift: self.shift, head, tail };
-        ring.drain(|raw| out.extend(event(cpu as u32, raw)))
+        ring.drain(|raw| out.event(cpu as u32, raw))
     }
 
-    fn drain_infos(&self, cpu: usize, out: &mut Vec<Event>) -> Drained {
+    fn drain_infos(&self, cpu: usize, out: &mut impl Sink) -> Drained {
         let head = self.heads.atomic(cpu, offset_of!(RawRing, info_head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, info_tail));
         let ring = Ring { values: &self.infos, cpu, shift: INFO_SHIFT, head, tail };
-        ring.drain(|raw| out.extend(life(raw)))
+        ring.drain(|raw| {
+            if let Some(life) = life(raw) {
+                out.life(life);
+            }
+        })
     }
 
     /// What found its ring full, by CPU.
@@ -146,7 +227,7 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
     }
 }
 
-fn life(raw: RawInfo) -> Option<Event> {
+fn life(raw: RawInfo) -> Option<Life> {
     let kind = match raw.kind {
         INFO_FORK => LifeKind::Fork,
         INFO_EXEC => LifeKind::Exec,
@@ -155,7 +236,7 @@ fn life(raw: RawInfo) -> Option<Event> {
         INFO_NAME => LifeKind::Name,
         _ => return None,
     };
-    Some(Event::Life(Life {
+    Some(Life {
         at_ns: raw.at_ns,
         tid: raw.tid,
         pid: raw.pid,
@@ -165,7 +246,7 @@ fn life(raw: RawInfo) -> Option<Event> {
         group: (raw.group > 0).then_some(raw.group),
         scheduling: scheduling(&raw),
         kind,
-    }))
+    })
 }
 
 /// How the task is scheduled. Of a machine of more than 64 CPUs the programs do not report all that it may use.

@@ -1,0 +1,201 @@
+//! The condition under which a Trace is written: `FIELD OPERATOR VALUE`.
+
+use super::window::Window;
+use std::fmt;
+use std::str::FromStr;
+use swtch_units::{ParseTimeError, format_ns, parse_ns};
+
+/// The unit of a field's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConditionUnit {
+    /// A time, kept in nanoseconds.
+    Time,
+    /// A number a second.
+    Rate,
+    /// A share of the time.
+    Share,
+}
+
+/// What a condition can be about. All are of the last second.
+pub struct ConditionField {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    unit: ConditionUnit,
+    /// Whether the kernel's own counters are needed.
+    pub(super) is_of_kernel: bool,
+    read: fn(&Window) -> Option<f64>,
+}
+
+impl fmt::Debug for ConditionField {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+macro_rules! fields {
+    ($($name:literal, $unit:ident, $kernel:literal, $meaning:literal, $read:expr;)*) => {
+        /// All that a condition can be about.
+        pub static FIELDS: &[ConditionField] = &[$(ConditionField {
+            name: $name, meaning: $meaning, unit: ConditionUnit::$unit, is_of_kernel: $kernel, read: $read,
+        }),*];
+    };
+}
+
+fields! {
+    "wait.p50", Time, false, "median wait in a run queue", |window| window.wait_ns(0.5);
+    "wait.p90", Time, false, "90th percentile of the waits", |window| window.wait_ns(0.9);
+    "wait.p99", Time, false, "99th percentile of the waits", |window| window.wait_ns(0.99);
+    "wait.longest", Time, false, "longest wait", |window| window.wait_ns(1.0);
+    "slice.p50", Time, false, "median time on a CPU until a switch", |window| window.slice_ns(0.5);
+    "slice.p99", Time, false, "99th percentile of these times", |window| window.slice_ns(0.99);
+    "slice.longest", Time, false, "longest of them", |window| window.slice_ns(1.0);
+    "switches.rate", Rate, false, "context switches a second", |window| window.rate(|part| part.switches);
+    "wakeups.rate", Rate, false, "wake-ups a second", |window| window.rate(|part| part.wakeups);
+    "lost.rate", Rate, false, "events lost a second", |window| window.rate(|part| part.lost);
+    "cpu.pressure", Share, true, "share of the time in which a task waited for a CPU", |window| window.share(|part| part.pressure_ns, 1);
+    "cpu.steal", Share, true, "share of the CPUs' time that the hypervisor took", |window| window.share(|part| part.steal_ns, window.cpus);
+}
+
+/// A condition that is not one.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConditionError {
+    /// It has another form.
+    #[error("'{0}' is not a condition: write FIELD > VALUE or FIELD < VALUE, such as 'wait.p99 > 20ms'")]
+    Form(String),
+    /// There is no such field.
+    #[error("'{0}' is not a field of a condition; fields are {names}", names = field_names())]
+    Field(String),
+    /// The value is not one of the field.
+    #[error("'{value}' is not a value of {field}: write {example}")]
+    Value {
+        /// What was written.
+        value: String,
+        /// The field.
+        field: &'static str,
+        /// A value of its kind.
+        example: &'static str,
+    },
+}
+
+fn field_names() -> String {
+    FIELDS.iter().map(|field| field.name).collect::<Vec<_>>().join(", ")
+}
+
+/// A field is above or below a value.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    text: String,
+    field: &'static ConditionField,
+    is_above: bool,
+    value: f64,
+}
+
+impl Condition {
+    /// Whether it needs the kernel's own counters.
+    pub(super) fn is_of_kernel(&self) -> bool {
+        self.field.is_of_kernel
+    }
+
+    /// Why it holds, if it does.
+    pub(super) fn why(&self, window: &Window) -> Option<String> {
+        let found = (self.field.read)(window)?;
+        let holds = if self.is_above { found > self.value } else { found < self.value };
+        let shown = match self.field.unit {
+            ConditionUnit::Time => format_ns(found),
+            ConditionUnit::Rate => format!("{found:.0}"),
+            ConditionUnit::Share => format!("{:.1} %", 100.0 * found),
+        };
+        holds.then(|| format!("{} was {shown} ({self})", self.field.name))
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    /// ```
+    /// use swtch_record::flight::Condition;
+    /// let condition: Condition = "wait.p99>20ms".parse()?;
+    /// assert_eq!(condition.to_string(), "wait.p99 > 20ms");
+    /// assert!("wait.p98 > 20ms".parse::<Condition>().is_err());
+    /// # Ok::<(), swtch_record::flight::ConditionError>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let wrong = || ConditionError::Form(text.to_owned());
+        let at = text.find(['<', '>']).ok_or_else(wrong)?;
+        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+        if name.is_empty() || value.is_empty() || value.starts_with(['=', '<', '>']) {
+            return Err(wrong());
+        }
+        let field = FIELDS.iter().find(|field| field.name == name);
+        let field = field.ok_or_else(|| ConditionError::Field(name.to_owned()))?;
+        let is_above = text[at..].starts_with('>');
+        let text = format!("{name} {} {value}", if is_above { '>' } else { '<' });
+        Ok(Self { text, field, is_above, value: field.value(value)? })
+    }
+}
+
+impl ConditionField {
+    fn value(&self, text: &str) -> Result<f64, ConditionError> {
+        let number =
+            |text: &str| text.trim().parse::<f64>().ok().filter(|value| *value >= 0.0 && value.is_finite());
+        let (value, example) = match self.unit {
+            ConditionUnit::Time => {
+                // A bare number would be seconds elsewhere; here nearly always milliseconds are meant.
+                let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+                let parsed: Result<u64, ParseTimeError> = parse_ns(text);
+                (parsed.ok().filter(|_| has_unit).map(|ns| ns as f64), "a time with its unit, such as 20ms")
+            }
+            ConditionUnit::Rate => {
+                let (digits, factor) = match text.strip_suffix('k') {
+                    Some(digits) => (digits, 1e3),
+                    None => (text, 1.0),
+                };
+                (number(digits).map(|value| value * factor), "a number a second, such as 100000 or 100k")
+            }
+            ConditionUnit::Share => {
+                let percent = text.strip_suffix('%').and_then(number).map(|value| value / 100.0);
+                (percent.filter(|share| *share <= 1.0), "a share, such as 30%")
+            }
+        };
+        value.ok_or_else(|| ConditionError::Value { value: text.to_owned(), field: self.name, example })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_is_one_line_with_what_is_possible() {
+        for (text, words) in [
+            ("", "write FIELD > VALUE"),
+            ("wait.p99", "write FIELD > VALUE"),
+            ("wait.p99 >= 20ms", "write FIELD > VALUE"),
+            ("> 20ms", "write FIELD > VALUE"),
+            ("wait > 20ms", "wait.p50, wait.p90"),
+            ("wait.p98 > 20ms", "cpu.steal"),
+            ("wait.p99 > 20", "such as 20ms"),
+            ("wait.p99 > -3ms", "such as 20ms"),
+            ("switches.rate > many", "such as 100000"),
+            ("cpu.steal > 30", "such as 30%"),
+            ("cpu.steal > 130%", "such as 30%"),
+        ] {
+            let error = text.parse::<Condition>().unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains('\n'), "{text}: {error}");
+        }
+        for (text, value) in
+            [("wait.p99>20ms", 20e6), ("switches.rate < 1.5k", 1500.0), ("cpu.steal > 5 %", 0.05)]
+        {
+            assert_eq!(text.parse::<Condition>().unwrap().value, value, "{text}");
+        }
+    }
+}
