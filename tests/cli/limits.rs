@@ -1,16 +1,18 @@
 //! What works with which rights: the table of `docs/limits.md` is what happens. `SWTCH_WRITE_PAGES=1` writes it.
 
 use crate::common::examples::{docs, furnished};
+use crate::common::group::Running;
 use crate::common::rights::{find, rights, shown};
 use crate::common::{copy_program, home, is_root, run, skip, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 21] = [
+const ROWS: [(&str, &str, Reading); 22] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -29,6 +31,7 @@ const ROWS: [(&str, &str, Reading); 21] = [
         let counted = found.as_str().is_some_and(|text| text.contains("recorder=\"bpf-counts\""));
         if counted { "every switch, counted" } else { "the kernel's own counters" }.into()
     }),
+    ("`dump`", "dump --dumps dumps", |_| "every switch".into()),
     ("`why`", "why shop.swtch", |_| "yes".into()),
     ("`report`", "report before.swtch -o out.html", |_| "yes".into()),
     ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
@@ -49,7 +52,10 @@ const ROWS: [(&str, &str, Reading); 21] = [
 ];
 
 /// What a refusal leaves, by the words that it is refused with.
-const REFUSALS: [(&str, &str); 1] = [("fifo and rr need root or cap_sys_nice", "all but fifo and rr")];
+const REFUSALS: [(&str, &str); 2] = [
+    ("fifo and rr need root or cap_sys_nice", "all but fifo and rr"),
+    ("BPF is not permitted here", "no (BPF is not permitted)"),
+];
 
 /// The answer from what a command prints: JSON, or text.
 type Reading = fn(&Value) -> String;
@@ -67,14 +73,28 @@ fn source(found: &Value) -> String {
 fn tried(rights: &[String], words: &str, reading: Reading, home: &Path) -> String {
     let out = home.join("out.json");
     let _ = fs::remove_file(&out);
-    let program = home.join("bin/swtch");
-    let output = run(Command::new(&rights[0])
-        .args(&rights[1..])
-        .arg(program)
-        .args(words.split(' '))
-        .env("XDG_STATE_HOME", home)
-        .current_dir(home)
-        .stdin(Stdio::null()));
+    let command = |words: &str| {
+        let mut command = Command::new(&rights[0]);
+        command.args(&rights[1..]).arg(home.join("bin/swtch")).args(words.split(' '));
+        command.env("XDG_STATE_HOME", home).current_dir(home).stdin(Stdio::null());
+        command
+    };
+    // It asks a server, which has the same rights.
+    let server = words.strip_prefix("dump").map(|dumps| {
+        let mut server = command(&format!("serve --listen 127.0.0.1:0 --keep 1s{dumps}"));
+        let mut server = server.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut begun = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut begun).unwrap();
+        (Running(server), begun)
+    });
+    let output = match server {
+        Some((mut server, begun)) if begun.is_empty() => {
+            let mut said = Vec::new();
+            server.0.stderr.as_mut().unwrap().read_to_end(&mut said).unwrap();
+            Output { status: server.0.wait().unwrap(), stdout: Vec::new(), stderr: said }
+        }
+        _ => run(&mut command(words)),
+    };
     if !output.status.success() {
         let said = stderr(&output);
         let left = REFUSALS.iter().find(|(words, _)| said.contains(words));
@@ -113,7 +133,7 @@ fn the_table_of_limits_is_what_happens() {
             .map(|(held, rights)| {
                 let known = find(name, held);
                 let once = || {
-                    for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
+                    for made in ["limits.swtch", "imported-again.swtch", "out.html", "dumps"] {
                         let path = home.path().join(made);
                         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
                     }

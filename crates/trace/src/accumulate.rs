@@ -264,6 +264,11 @@ impl Accumulator {
         self.tasks.iter().filter(|(_, task)| task.pid.is_none()).map(|(tid, _)| *tid).collect()
     }
 
+    /// The name of a task that is known.
+    pub fn comm(&self, tid: u32) -> Option<&str> {
+        self.tasks.get(&tid).map(|task| task.comm.as_str())
+    }
+
     /// The tasks that count and exist.
     pub fn living(&self) -> Vec<u32> {
         self.tasks.keys().copied().filter(|tid| self.counts(*tid)).collect()

@@ -7,7 +7,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// A home with a Profile to price with.
@@ -21,7 +22,7 @@ pub fn priced() -> crate::common::Home {
 /// It runs until this is dropped.
 pub struct Serving {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: Receiver<String>,
     pub address: SocketAddr,
 }
 
@@ -44,8 +45,8 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut line).unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|error| {
             let _ = child.kill();
             let mut complaints = String::new();
@@ -55,6 +56,8 @@ impl Serving {
         assert_eq!(said["schema"], "swtch/serve/1");
         let url = said["url"].as_str().unwrap();
         let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         Self { child, lines, address: address.parse().unwrap() }
     }
 
@@ -72,9 +75,8 @@ impl Serving {
     }
 
     /// The next line of its standard output, once it comes.
-    pub fn next(&mut self) -> Value {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
+    pub fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(Duration::from_secs(120)).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: '{line}'"))
     }
 

@@ -1,6 +1,6 @@
-//! The condition under which a Trace is written: `FIELD OPERATOR VALUE`.
+//! The condition under which a Trace is written: `FIELD > VALUE`, `FIELD < VALUE`, and either `for task NAME`.
 
-use super::window::Window;
+use super::window::WindowScope;
 use std::fmt;
 use std::str::FromStr;
 use swtch_units::{ParseTimeError, format_ns, parse_ns};
@@ -23,9 +23,9 @@ pub struct ConditionField {
     /// What it means.
     pub meaning: &'static str,
     unit: ConditionUnit,
-    /// Whether the kernel's own counters are needed.
-    pub(super) is_of_kernel: bool,
-    read: fn(&Window) -> Option<f64>,
+    /// Whether it is one of the machine, and not of tasks.
+    is_of_machine: bool,
+    read: fn(&WindowScope) -> Option<f64>,
 }
 
 impl fmt::Debug for ConditionField {
@@ -35,27 +35,27 @@ impl fmt::Debug for ConditionField {
 }
 
 macro_rules! fields {
-    ($($name:literal, $unit:ident, $kernel:literal, $meaning:literal, $read:expr;)*) => {
+    ($($name:literal, $unit:ident, $machine:literal, $meaning:literal, $read:expr;)*) => {
         /// All that a condition can be about.
         pub static FIELDS: &[ConditionField] = &[$(ConditionField {
-            name: $name, meaning: $meaning, unit: ConditionUnit::$unit, is_of_kernel: $kernel, read: $read,
+            name: $name, meaning: $meaning, unit: ConditionUnit::$unit, is_of_machine: $machine, read: $read,
         }),*];
     };
 }
 
 fields! {
-    "wait.p50", Time, false, "median wait in a run queue", |window| window.wait_ns(0.5);
-    "wait.p90", Time, false, "90th percentile of the waits", |window| window.wait_ns(0.9);
-    "wait.p99", Time, false, "99th percentile of the waits", |window| window.wait_ns(0.99);
-    "wait.longest", Time, false, "longest wait", |window| window.wait_ns(1.0);
-    "slice.p50", Time, false, "median time on a CPU until a switch", |window| window.slice_ns(0.5);
-    "slice.p99", Time, false, "99th percentile of these times", |window| window.slice_ns(0.99);
-    "slice.longest", Time, false, "longest of them", |window| window.slice_ns(1.0);
-    "switches.rate", Rate, false, "context switches a second", |window| window.rate(|part| part.switches);
-    "wakeups.rate", Rate, false, "wake-ups a second", |window| window.rate(|part| part.wakeups);
-    "lost.rate", Rate, false, "events lost a second", |window| window.rate(|part| part.lost);
-    "cpu.pressure", Share, true, "share of the time in which a task waited for a CPU", |window| window.share(|part| part.pressure_ns, 1);
-    "cpu.steal", Share, true, "share of the CPUs' time that the hypervisor took", |window| window.share(|part| part.steal_ns, window.cpus);
+    "wait.p50", Time, false, "median wait in a run queue", |scope| scope.wait_ns(0.5);
+    "wait.p90", Time, false, "90th percentile of the waits", |scope| scope.wait_ns(0.9);
+    "wait.p99", Time, false, "99th percentile of the waits", |scope| scope.wait_ns(0.99);
+    "wait.longest", Time, false, "longest wait", |scope| scope.wait_ns(1.0);
+    "slice.p50", Time, false, "median time on a CPU until a switch", |scope| scope.slice_ns(0.5);
+    "slice.p99", Time, false, "99th percentile of these times", |scope| scope.slice_ns(0.99);
+    "slice.longest", Time, false, "longest of them", |scope| scope.slice_ns(1.0);
+    "switches.rate", Rate, false, "context switches a second", |scope| scope.rate(|part| part.switches);
+    "wakeups.rate", Rate, false, "wake-ups a second", |scope| scope.rate(|part| part.wakeups);
+    "lost.rate", Rate, true, "events lost a second", |scope| scope.rate(|part| part.lost);
+    "cpu.pressure", Share, true, "share of the time in which a task waited for a CPU", |scope| scope.share(|part| part.pressure_ns, 1);
+    "cpu.steal", Share, true, "share of the CPUs' time that the hypervisor took", |scope| scope.share(|part| part.steal_ns, scope.cpus);
 }
 
 /// A condition that is not one.
@@ -63,11 +63,16 @@ fields! {
 #[non_exhaustive]
 pub enum ConditionError {
     /// It has another form.
-    #[error("'{0}' is not a condition: write FIELD > VALUE or FIELD < VALUE, such as 'wait.p99 > 20ms'")]
+    #[error(
+        "'{0}' is not a condition: write FIELD > VALUE or FIELD < VALUE, such as 'wait.p99 > 20ms' or 'wait.p99 > 20ms for task nginx'"
+    )]
     Form(String),
     /// There is no such field.
     #[error("'{0}' is not a field of a condition; fields are {names}", names = field_names())]
     Field(String),
+    /// The field is one of the machine.
+    #[error("{0} is of the whole machine: leave out 'for task NAME'")]
+    NotOfTasks(&'static str),
     /// The value is not one of the field.
     #[error("'{value}' is not a value of {field}: write {example}")]
     Value {
@@ -91,17 +96,23 @@ pub struct Condition {
     field: &'static ConditionField,
     is_above: bool,
     value: f64,
+    task: Option<String>,
 }
 
 impl Condition {
     /// Whether it needs the kernel's own counters.
-    pub(super) fn is_of_kernel(&self) -> bool {
-        self.field.is_of_kernel
+    pub(super) fn is_of_machine(&self) -> bool {
+        self.field.is_of_machine
     }
 
-    /// Why it holds, if it does.
-    pub(super) fn why(&self, window: &Window) -> Option<String> {
-        let found = (self.field.read)(window)?;
+    /// The name of the tasks that it is about; all without one.
+    pub(super) fn task(&self) -> Option<&str> {
+        self.task.as_deref()
+    }
+
+    /// Why it holds of its tasks, if it does.
+    pub(super) fn why(&self, scope: &WindowScope) -> Option<String> {
+        let found = (self.field.read)(scope)?;
         let holds = if self.is_above { found > self.value } else { found < self.value };
         let shown = match self.field.unit {
             ConditionUnit::Time => format_ns(found),
@@ -130,16 +141,27 @@ impl FromStr for Condition {
     /// ```
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let wrong = || ConditionError::Form(text.to_owned());
-        let at = text.find(['<', '>']).ok_or_else(wrong)?;
-        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
-        if name.is_empty() || value.is_empty() || value.starts_with(['=', '<', '>']) {
+        let (comparison, task) = match text.split_once(" for ") {
+            Some((comparison, task)) => {
+                (comparison, Some(task.trim().strip_prefix("task ").ok_or_else(wrong)?.trim()))
+            }
+            None => (text, None),
+        };
+        let at = comparison.find(['<', '>']).ok_or_else(wrong)?;
+        let (name, value) = (comparison[..at].trim(), comparison[at + 1..].trim());
+        let is_empty = name.is_empty() || value.is_empty() || task.is_some_and(str::is_empty);
+        if is_empty || value.starts_with(['=', '<', '>']) {
             return Err(wrong());
         }
         let field = FIELDS.iter().find(|field| field.name == name);
         let field = field.ok_or_else(|| ConditionError::Field(name.to_owned()))?;
-        let is_above = text[at..].starts_with('>');
-        let text = format!("{name} {} {value}", if is_above { '>' } else { '<' });
-        Ok(Self { text, field, is_above, value: field.value(value)? })
+        if task.is_some() && field.is_of_machine {
+            return Err(ConditionError::NotOfTasks(field.name));
+        }
+        let is_above = comparison[at..].starts_with('>');
+        let of = task.map_or_else(String::new, |task| format!(" for task {task}"));
+        let text = format!("{name} {} {value}{of}", if is_above { '>' } else { '<' });
+        Ok(Self { text, field, is_above, value: field.value(value)?, task: task.map(str::to_owned) })
     }
 }
 
@@ -188,6 +210,9 @@ mod tests {
             ("switches.rate > many", "such as 100000"),
             ("cpu.steal > 30", "such as 30%"),
             ("cpu.steal > 130%", "such as 30%"),
+            ("cpu.steal > 30% for task web", "leave out 'for task NAME'"),
+            ("wait.p99 > 20ms for web", "for task nginx"),
+            ("wait.p99 > 20ms for task ", "for task nginx"),
         ] {
             let error = text.parse::<Condition>().unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains('\n'), "{text}: {error}");
@@ -197,5 +222,10 @@ mod tests {
         {
             assert_eq!(text.parse::<Condition>().unwrap().value, value, "{text}");
         }
+        let of_task: Condition = "wait.p99>20ms  for task  my web".parse().unwrap();
+        assert_eq!(
+            (of_task.task(), of_task.to_string().as_str()),
+            (Some("my web"), "wait.p99 > 20ms for task my web")
+        );
     }
 }

@@ -117,6 +117,7 @@ impl KeptRing {
             comm: life.comm.clone(),
             kernel_thread: life.kernel_thread,
             group: life.group.and_then(name).or(before),
+            scheduling: life.scheduling.clone(),
         };
         self.tasks.insert(life.tid, KeptTask { info, is_ending: life.kind == LifeKind::Exit });
     }
@@ -153,6 +154,7 @@ impl KeptRing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swtch_trace::event::Scheduling;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -171,6 +173,7 @@ mod tests {
             comm: comm.into(),
             kernel_thread: false,
             group: None,
+            scheduling: Scheduling::default(),
             kind,
         }
     }

@@ -1,6 +1,7 @@
 //! The thread that keeps events, and decides when a Trace of them is written.
 
 use super::FlightOptions;
+use super::condition::Condition;
 use super::kept::KeptRing;
 use super::limits::{Asks, Edge, RateLimit, STILL_NS, Suppression, bytes_of_traces};
 use super::requests::{Caller, DumpAnswer, Requests};
@@ -35,6 +36,8 @@ const RING_BYTES_PER_CPU: u64 = 8 << 20;
 const MOST_RING_BYTES: u64 = 128 << 20;
 /// Part of the memory for kept events that those may take which wait for earlier ones of a CPU.
 const WAITING_PART: u64 = 4;
+/// The nice value of the thread that writes. At 19 it would wait for minutes where tasks wait for CPUs, which is when a Trace is wanted.
+const WRITER_NICE: i32 = 10;
 /// How often tasks whose end was lost are looked for, ns.
 const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 /// Bytes of a Trace for each event and task that is kept, and in any case: more than any Trace took.
@@ -197,7 +200,7 @@ impl Recorder {
         let tasks: Vec<TaskInfo> = tids.filter_map(|tid| task_info::task(tid, groups.hierarchy())).collect();
         let begin = Arc::new(Mark::take(&bpf, group.as_ref()));
         let keep_ns = options.keep.as_nanos() as u64;
-        let ring = KeptRing::new(Arc::clone(&begin), tasks.into_iter(), keep_ns, options.most_bytes);
+        let ring = KeptRing::new(Arc::clone(&begin), tasks.iter().cloned(), keep_ns, options.most_bytes);
         let intervals = SystemIntervals::begin(begin.at_ns(), &begin.system, group.as_ref());
         let mut new = Self {
             edges: options.when.iter().map(|_| Edge::default()).collect(),
@@ -224,7 +227,12 @@ impl Recorder {
             intervals,
         };
         if !new.options.when.is_empty() {
-            new.window = Some(Window::new(cpus, new.counters(begin.at_ns())));
+            new.window = Some(Window::new(
+                cpus,
+                new.counters(begin.at_ns()),
+                &tasks,
+                new.options.when.iter().map(Condition::task),
+            ));
         }
         Ok(new)
     }
@@ -306,7 +314,7 @@ impl Recorder {
             .options
             .when
             .iter()
-            .any(super::Condition::is_of_kernel)
+            .any(Condition::is_of_machine)
             .then(|| Snapshot::read(Path::new("/"), None, Detail::Totals));
         let pressure = |system: &Snapshot| system.pressure.iter().find(|row| row.resource == "cpu")?.some_ns;
         WindowCounters {
@@ -334,7 +342,7 @@ impl Recorder {
             .iter()
             .zip(&mut self.edges)
             .map(|(condition, edge)| {
-                let why = condition.why(window);
+                let why = window.scope(condition.task()).and_then(|scope| condition.why(scope));
                 (edge.step(why.is_some(), now_ns), why, condition.to_string())
             })
             .collect();
@@ -433,7 +441,7 @@ impl Recorder {
         let folder = folder.join(format!("swtch-{}.swtch", now_in_name()));
         let write = move || {
             // Where it is not allowed, the Trace is written nevertheless.
-            let _ = rustix::process::setpriority_process(None, 19);
+            let _ = rustix::process::setpriority_process(None, WRITER_NICE);
             let folder = Destination::free(&folder)?.folder;
             Ok(write_kept(kept, &folder)?.folder)
         };

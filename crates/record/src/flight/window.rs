@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use swtch_stats::{Histogram, class_quantile};
-use swtch_trace::accumulate::{Accumulator, CacheGroups, History};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, History, TaskInfo};
 use swtch_trace::event::Event;
 use swtch_trace::tables::SwitchRow;
 
@@ -38,39 +38,69 @@ pub(super) struct WindowCounters {
     pub(super) steal_ns: Option<u64>,
 }
 
-/// The last second.
+/// The last second, of all tasks and of those that conditions name.
 #[derive(Debug)]
 pub(super) struct Window {
-    pub(super) cpus: u64,
     accumulator: Accumulator,
     rows: Vec<SwitchRow>,
-    parts: VecDeque<WindowPart>,
-    current: WindowPart,
+    scopes: Vec<WindowScope>,
     last: WindowCounters,
     ended_parts: u64,
 }
 
+/// The last second of all tasks, or of those of a name.
+#[derive(Debug)]
+pub(super) struct WindowScope {
+    task: Option<String>,
+    pub(super) cpus: u64,
+    parts: VecDeque<WindowPart>,
+    current: WindowPart,
+}
+
 impl Window {
-    pub(super) fn new(cpus: usize, now: WindowCounters) -> Self {
-        Self {
-            cpus: cpus as u64,
-            accumulator: Accumulator::new(now.at_ns, CacheGroups::default(), false),
-            rows: Vec::new(),
-            parts: VecDeque::new(),
-            current: WindowPart::default(),
-            last: now,
-            ended_parts: 0,
+    /// Begins with the tasks that exist, for all tasks (`None`) and for those of some names.
+    pub(super) fn new<'a>(
+        cpus: usize,
+        now: WindowCounters,
+        tasks: &[TaskInfo],
+        names: impl Iterator<Item = Option<&'a str>>,
+    ) -> Self {
+        let mut accumulator = Accumulator::new(now.at_ns, CacheGroups::default(), false);
+        tasks.iter().for_each(|task| accumulator.name(task));
+        let mut scopes: Vec<WindowScope> = Vec::new();
+        for name in names {
+            if !scopes.iter().any(|scope| scope.task.as_deref() == name) {
+                let (parts, current) = (VecDeque::new(), WindowPart::default());
+                scopes.push(WindowScope { task: name.map(str::to_owned), cpus: cpus as u64, parts, current });
+            }
         }
+        Self { accumulator, rows: Vec::new(), scopes, last: now, ended_parts: 0 }
+    }
+
+    /// That of the tasks of a name.
+    pub(super) fn scope(&self, task: Option<&str>) -> Option<&WindowScope> {
+        self.scopes.iter().find(|scope| scope.task.as_deref() == task)
     }
 
     pub(super) fn take(&mut self, event: &Event) {
-        self.current.wakeups += u64::from(matches!(event, Event::Wake(_)));
         self.accumulator.take(event, &mut self.rows);
-        for row in self.rows.drain(..) {
-            self.current.switches += 1;
-            row.waited_ns.into_iter().for_each(|ns| self.current.waits.add(ns));
-            row.ran_ns.into_iter().for_each(|ns| self.current.slices.add(ns));
+        for WindowScope { task, current, .. } in &mut self.scopes {
+            let is_of = |tid| task.is_none() || self.accumulator.comm(tid) == task.as_deref();
+            if let Event::Wake(wake) = event {
+                current.wakeups += u64::from(is_of(wake.wakee_tid));
+            }
+            for row in &self.rows {
+                if is_of(row.prev_tid) {
+                    current.switches += 1;
+                    row.ran_ns.into_iter().for_each(|ns| current.slices.add(ns));
+                }
+                row.waited_ns
+                    .filter(|_| is_of(row.next_tid))
+                    .into_iter()
+                    .for_each(|ns| current.waits.add(ns));
+            }
         }
+        self.rows.clear();
     }
 
     /// Whether it is time to end a part.
@@ -81,30 +111,33 @@ impl Window {
     /// Ends a part. Returns whether a whole second is known.
     pub(super) fn end_part(&mut self, now: WindowCounters) -> bool {
         let since = |now: Option<u64>, last: Option<u64>| Some(now?.saturating_sub(last?));
-        let part = WindowPart {
-            length_ns: now.at_ns - self.last.at_ns,
-            lost: now.lost - self.last.lost,
-            pressure_ns: since(now.pressure_ns, self.last.pressure_ns),
-            steal_ns: since(now.steal_ns, self.last.steal_ns),
-            ..std::mem::take(&mut self.current)
-        };
-        self.last = now;
-        self.parts.push_back(part);
-        if self.parts.len() > PARTS {
-            self.parts.pop_front();
+        for WindowScope { parts, current, .. } in &mut self.scopes {
+            parts.push_back(WindowPart {
+                length_ns: now.at_ns - self.last.at_ns,
+                lost: now.lost - self.last.lost,
+                pressure_ns: since(now.pressure_ns, self.last.pressure_ns),
+                steal_ns: since(now.steal_ns, self.last.steal_ns),
+                ..std::mem::take(current)
+            });
+            if parts.len() > PARTS {
+                parts.pop_front();
+            }
         }
+        self.last = now;
         self.ended_parts += 1;
         if self.ended_parts.is_multiple_of(FORGET_EVERY) {
             drop(self.accumulator.snapshot(now.at_ns, History::Recent, &|_| None));
         }
-        self.parts.len() == PARTS
+        self.ended_parts >= PARTS as u64
     }
 
     /// Forgets tasks that exist no more and whose end was lost.
     pub(super) fn forget_unless(&mut self, exists: impl Fn(u32) -> bool) {
         self.accumulator.forget_unless(self.last.at_ns, exists);
     }
+}
 
+impl WindowScope {
     /// A quantile of the waits, ns.
     pub(super) fn wait_ns(&self, share: f64) -> Option<f64> {
         self.quantile(share, |part| &part.waits)
@@ -154,7 +187,10 @@ mod tests {
             pressure_ns: Some(part * PART_NS / 2),
             steal_ns: None,
         };
-        let mut window = Window::new(2, at(0));
+        let web = TaskInfo { tid: 7, comm: "web".into(), ..TaskInfo::default() };
+        let names = [None, Some("web"), Some("other"), None];
+        let mut window = Window::new(2, at(0), &[web], names.into_iter());
+        assert_eq!(window.scopes.len(), 3);
         let wait = |window: &mut Window, at_ns: u64, waited_ns: u64| {
             window.take(&Event::Wake(Wake { at_ns, cpu: 0, wakee_tid: 7, waker_tid: None, new: false }));
             let runs = Switch::bare(at_ns + waited_ns, 0, 0, 7, PrevState::Runnable);
@@ -167,17 +203,29 @@ mod tests {
             (0..33).for_each(|index| wait(&mut window, (part - 1) * PART_NS + index * 100_000, 2_000));
             assert_eq!(window.end_part(at(part)), part == 4);
         }
-        assert_eq!(window.wait_ns(1.0), Some(30e6));
-        assert!(window.wait_ns(0.5).unwrap() < 2_100.0 && window.wait_ns(0.99).unwrap() < 2_100.0);
-        assert_eq!(window.rate(|part| part.switches), Some(200.0));
-        assert_eq!(window.rate(|part| part.wakeups), Some(100.0));
-        assert_eq!((window.rate(|part| part.lost), window.share(|part| part.steal_ns, 2)), (Some(4.0), None));
-        assert_eq!(window.share(|part| part.pressure_ns, 1), Some(0.5));
+        for name in [None, Some("web")] {
+            let scope = window.scope(name).unwrap();
+            assert_eq!(scope.wait_ns(1.0), Some(30e6));
+            assert!(scope.wait_ns(0.5).unwrap() < 2_100.0 && scope.wait_ns(0.99).unwrap() < 2_100.0);
+            assert_eq!(scope.rate(|part| part.wakeups), Some(100.0));
+        }
+        let of_others = window.scope(Some("other")).unwrap();
+        assert_eq!((of_others.wait_ns(1.0), of_others.rate(|part| part.switches)), (None, Some(0.0)));
+        // Those from the idle task are of no task.
+        assert_eq!(window.scope(Some("web")).unwrap().rate(|part| part.switches), Some(100.0));
+        let all = window.scope(None).unwrap();
+        assert_eq!(all.rate(|part| part.switches), Some(200.0));
+        assert_eq!((all.rate(|part| part.lost), all.share(|part| part.steal_ns, 2)), (Some(4.0), None));
+        assert_eq!(all.share(|part| part.pressure_ns, 1), Some(0.5));
         window.end_part(at(5));
-        assert!(window.wait_ns(1.0).unwrap() < 2_100.0, "the long wait is more than a second ago");
+        assert!(
+            window.scope(None).unwrap().wait_ns(1.0).unwrap() < 2_100.0,
+            "the long wait is more than a second ago"
+        );
         for part in 6..=8 {
             window.end_part(at(part));
         }
-        assert_eq!((window.wait_ns(0.5), window.rate(|part| part.switches)), (None, Some(0.0)));
+        let all = window.scope(None).unwrap();
+        assert_eq!((all.wait_ns(0.5), all.rate(|part| part.switches)), (None, Some(0.0)));
     }
 }

@@ -142,7 +142,7 @@ pub(crate) fn write_kept(kept: KeptEvents, folder: &Path) -> Result<Recording, R
         }
     }
     accumulator.end(&mut switches);
-    name_again(&mut accumulator);
+    task_info::look_again(&mut accumulator, Hierarchy::find(Path::new("/")).as_ref());
     let mut tables =
         accumulator.snapshot(end_ns, History::Whole, &|number| group_names.get(&number).cloned());
     describe(&accumulator, tracepoints, Cost::InPlace, &mut header);
@@ -164,17 +164,6 @@ pub(crate) fn write_kept(kept: KeptEvents, folder: &Path) -> Result<Recording, R
     check(tables.view(&header))
         .map_err(|source| RecordError::Impossible { folder: folder.clone(), source })?;
     Ok(Recording { header, tables, folder })
-}
-
-/// Names the tasks that still exist as they are called now, with the cgroup they are in: a thread may give itself a name, and no event reports
-/// that.
-fn name_again(accumulator: &mut Accumulator) {
-    let hierarchy = Hierarchy::find(Path::new("/"));
-    for tid in accumulator.living() {
-        if let Some(known) = task_info::task(tid, hierarchy.as_ref()) {
-            accumulator.name(&known);
-        }
-    }
 }
 
 /// The interrupts between two marks.

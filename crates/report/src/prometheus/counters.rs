@@ -5,10 +5,10 @@ use super::family::{
     BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_INFO, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN,
     CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
     CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
-    INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST,
-    MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE,
-    REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT,
-    WAITS,
+    INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES,
+    LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY,
+    RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED,
+    UNAVAILABLE, WAIT, WAITS,
 };
 use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl Counters {
         let by_label = by_label.into_iter().flat_map(|(family, sums)| {
             sums.iter().map(move |(label, sum)| (family, vec![(*label).to_owned()], *sum))
         });
-        let lost = (&LOST, vec!["events to keep, because a buffer was full".to_owned()], flight.lost);
+        let lost = (&KEPT_LOST, Vec::new(), flight.lost);
         let dropped = (&KEPT_DROPPED, Vec::new(), flight.dropped_early);
         for (family, labels, sum) in by_label.chain([lost, dropped]) {
             self.sums.entry(family.stem).or_default().insert(labels, sum);

@@ -128,6 +128,8 @@ families! {
     KEPT_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_kept_memory", [], "Memory of the events that are kept.";
     KEPT_DROPPED = COUNTER, "swtch_kept_events_dropped", [],
         "Events that were let go of before their time, because they left no memory for newer ones.";
+    KEPT_LOST = COUNTER, "swtch_kept_events_lost", [],
+        "Events that were lost before they could be kept, because a buffer of the kernel was full.";
     DUMPS = COUNTER, "swtch_dumps", ["cause"],
         "Traces of kept events that were written: a condition began to hold (condition), SIGUSR1 came (signal), or 'swtch dump' asked for one (request).";
     DUMPS_SUPPRESSED = COUNTER, "swtch_dumps_suppressed", ["reason"],

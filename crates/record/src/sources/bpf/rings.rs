@@ -104,9 +104,9 @@ pub(crate) struct PackedEvents {
 impl PackedEvents {
     /// Memory of the events.
     pub(crate) fn bytes(&self) -> u64 {
-        let names: usize = self.lives.iter().map(|life| life.comm.capacity()).sum();
-        let lives = self.lives.len() * size_of::<Life>();
-        (self.events.len() * size_of::<PackedEvent>() + lives + names) as u64
+        let cpus = |life: &Life| life.scheduling.cpus.as_ref().map_or(0, |list| list.cpus().len());
+        let own = |life: &Life| size_of::<Life>() + life.comm.capacity() + size_of::<CpuId>() * cpus(life);
+        (self.events.len() * size_of::<PackedEvent>() + self.lives.iter().map(own).sum::<usize>()) as u64
     }
 }
 
