@@ -114,7 +114,7 @@ fn what_is_kept_and_written_is_bounded() {
     let mut serving = Serving::start(home.path(), &[&limits[..], &["--when", "switches.rate > 0"]].concat());
     assert!(serving.next()["why"].as_str().unwrap().starts_with("switches.rate was "));
     let written = Instant::now();
-    // The same directory is no other's.
+    // Another server cannot have the same directory.
     let second = run(swtch(home.path()).args(["serve", "--listen", "127.0.0.1:0"]).args(limits));
     assert_eq!((second.status.code(), stderr(&second).lines().count()), (Some(1), 1));
     assert!(stderr(&second).contains("another 'swtch serve --keep'"), "{}", stderr(&second));

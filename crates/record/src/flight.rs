@@ -89,12 +89,12 @@ impl FlightRecorder {
         self.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is to be said since this was last called.
+    /// Messages since the last call.
     pub fn notices(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.shared.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends it, after a Trace that is being written; what is to be said since.
+    /// Ends it, after a Trace that is being written. Returns the last messages.
     pub fn end(mut self) -> Vec<Notice> {
         self.stop();
         self.notices()

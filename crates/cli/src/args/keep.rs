@@ -52,7 +52,7 @@ impl KeepArgs {
 #[command(after_help = "Examples:\n  \
     swtch dump                                   of the 'swtch serve --keep' of this user, or of the systemd unit\n  \
     swtch dump --dumps traces                    of the one that writes to this directory\n\n\
-    The request goes through a socket in that directory: its permissions decide who may ask.\n\
+    The request goes through a socket in that directory: its permissions decide which users may ask.\n\
     Exit status: 0 the Trace is written, 1 it is not, 2 wrong usage.")]
 pub(crate) struct DumpArgs {
     /// Directory of the Traces, as 'swtch serve --dumps' has it [default: $XDG_STATE_HOME/swtch/dumps, or /var/lib/swtch-serve]

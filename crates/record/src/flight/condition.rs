@@ -51,9 +51,9 @@ fields! {
     "slice.p50", Time, false, "median time on a CPU until a switch", |scope| scope.slice_ns(0.5);
     "slice.p99", Time, false, "99th percentile of these times", |scope| scope.slice_ns(0.99);
     "slice.longest", Time, false, "longest of them", |scope| scope.slice_ns(1.0);
-    "switches.rate", Rate, false, "context switches a second", |scope| scope.rate(|part| part.switches);
-    "wakeups.rate", Rate, false, "wake-ups a second", |scope| scope.rate(|part| part.wakeups);
-    "lost.rate", Rate, true, "events lost a second", |scope| scope.rate(|part| part.lost);
+    "switches.rate", Rate, false, "context switches a second", |scope| Some(scope.rate(|part| part.switches));
+    "wakeups.rate", Rate, false, "wake-ups a second", |scope| Some(scope.rate(|part| part.wakeups));
+    "lost.rate", Rate, true, "events lost a second", |scope| Some(scope.rate(|part| part.lost));
     "cpu.pressure", Share, true, "share of the time in which a task waited for a CPU", |scope| scope.share(|part| part.pressure_ns, 1);
     "cpu.steal", Share, true, "share of the CPUs' time that the hypervisor took", |scope| scope.share(|part| part.steal_ns, scope.cpus);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use swtch_trace::accumulate::TaskInfo;
 use swtch_trace::event::{Life, LifeKind};
 
-/// What is kept is divided into so many chunks, by time or by memory, so that its oldest part can go.
+/// The number of chunks that make up the kept events, by time or by memory. The oldest chunk goes first.
 const CHUNKS: u64 = 16;
 /// The shortest time of a chunk, unless it is full before, ns.
 const SHORTEST_CHUNK_NS: u64 = 1_000_000_000;
@@ -19,6 +19,13 @@ struct KeptTask {
     info: TaskInfo,
     /// Its end was announced; its last switch may be in the next chunk.
     is_ending: bool,
+}
+
+/// Complete chunks, where they end, and the tasks that existed when they began.
+pub(super) struct KeptPart {
+    pub(super) chunks: Vec<Arc<KeptChunk>>,
+    pub(super) end: Arc<Mark>,
+    pub(super) tasks: Vec<TaskInfo>,
 }
 
 /// The kept events, in bounded memory.
@@ -143,11 +150,11 @@ impl KeptRing {
         self.chunks.front().map_or(self.begin.at_ns(), |chunk| chunk.begin.at_ns())
     }
 
-    /// The complete chunks, where they end, and the tasks that existed when they began; nothing where there is none.
-    pub(super) fn kept(&self) -> Option<(Vec<Arc<KeptChunk>>, Arc<Mark>, Vec<TaskInfo>)> {
+    /// The complete chunks; nothing where there is none.
+    pub(super) fn kept(&self) -> Option<KeptPart> {
         let tasks = self.tasks.values().map(|task| task.info.clone()).collect();
         let chunks: Vec<_> = self.chunks.iter().cloned().collect();
-        (!chunks.is_empty()).then(|| (chunks, Arc::clone(&self.begin), tasks))
+        (!chunks.is_empty()).then(|| KeptPart { chunks, end: Arc::clone(&self.begin), tasks })
     }
 }
 
@@ -196,8 +203,8 @@ mod tests {
         assert_eq!((ring.bytes(), ring.begin_ns(), ring.dropped_early()), (32 * 900, 0, 0));
         (9..30).for_each(|second| fill(&mut ring, second, 100));
         assert_eq!((ring.bytes(), ring.begin_ns(), ring.dropped_early()), (32 * 1000, 20 * SECOND, 2000));
-        // What is being written takes memory too, and is not lost.
-        let (writing, end, _) = ring.kept().unwrap();
+        // Chunks that are being written take memory too, and are not lost.
+        let KeptPart { chunks: writing, end, .. } = ring.kept().unwrap();
         assert_eq!((writing.len(), end.at_ns()), (10, 30 * SECOND));
         fill(&mut ring, 30, 100);
         assert_eq!((ring.kept().is_none(), ring.dropped_early()), (true, 2100), "only what is nowhere else");
@@ -228,7 +235,7 @@ mod tests {
             let mut tasks: Vec<_> = ring
                 .kept()
                 .unwrap()
-                .2
+                .tasks
                 .into_iter()
                 .map(|task| (task.tid, task.comm, task.group.unwrap()))
                 .collect();

@@ -61,7 +61,7 @@ impl RateLimit {
     }
 }
 
-/// When it is said that a condition still holds, ns.
+/// How long a condition holds before a message says so, ns.
 pub(super) const STILL_NS: u64 = 5_000_000_000;
 
 /// What a condition asks for.
@@ -125,7 +125,7 @@ mod tests {
         let limits = DumpLimits { most: 4, per: Duration::from_nanos(3600), bytes: 0 };
         let (mut edge, mut rate) = (Edge::default(), RateLimit::default());
         let written = |now_ns: &u64| {
-            edge.step(now_ns % 2 == 0, *now_ns) == Asks::ForTrace && rate.admits(&limits, *now_ns)
+            edge.step(now_ns.is_multiple_of(2), *now_ns) == Asks::ForTrace && rate.admits(&limits, *now_ns)
         };
         let written: Vec<u64> = (0..7200).filter(written).collect();
         assert_eq!(written, [0, 2, 4, 6, 3600, 3602, 3604, 3606]);

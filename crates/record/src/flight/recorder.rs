@@ -2,7 +2,7 @@
 
 use super::FlightOptions;
 use super::condition::Condition;
-use super::kept::KeptRing;
+use super::kept::{KeptPart, KeptRing};
 use super::limits::{Asks, Edge, RateLimit, STILL_NS, Suppression, bytes_of_traces};
 use super::requests::{Caller, DumpAnswer, Requests};
 use super::window::{Window, WindowCounters};
@@ -104,7 +104,7 @@ impl FlightStatus {
     }
 }
 
-/// Something to be said.
+/// A message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A Trace was written.
@@ -167,7 +167,7 @@ pub(super) struct Recorder {
     wanted: Option<Wanted>,
     writing: Option<Writing>,
     status: FlightStatus,
-    /// Reasons that were said and have not gone since.
+    /// Reasons of which a message reported since the last Trace.
     said: Vec<Suppression>,
     said_shorter: bool,
     swept_ns: u64,
@@ -398,7 +398,7 @@ impl Recorder {
         else {
             return;
         };
-        let Some((chunks, end, tasks)) = self.ring.kept() else {
+        let Some(KeptPart { chunks, end, tasks }) = self.ring.kept() else {
             return self.refuse(wanted, Suppression::Empty, "nothing is kept yet".to_owned());
         };
         let begin = &chunks[0].begin;
@@ -448,7 +448,7 @@ impl Recorder {
         match std::thread::Builder::new().name("swtch-dump".to_owned()).spawn(write) {
             Ok(thread) => self.writing = Some(Writing { wanted, seconds, thread }),
             Err(error) => {
-                self.refuse(wanted, Suppression::Failed, format!("no thread can be started: {error}"))
+                self.refuse(wanted, Suppression::Failed, format!("no thread can be started: {error}"));
             }
         }
     }

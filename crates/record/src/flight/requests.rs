@@ -1,7 +1,7 @@
 //! Requests for a Trace, by a socket in the directory of the Traces.
 //!
-//! Whoever may open the socket may ask: the file system's permissions decide, and nothing listens on the network, where a web page or another
-//! machine could ask too. A caller says nothing; the answer is one line of JSON.
+//! A process that may open the socket may ask: the file system's permissions decide. Nothing listens on the network, where a web page or another
+//! machine could ask too. A caller sends nothing; the answer is one line of JSON.
 
 use crate::error::RecordError;
 use rustix::fs::{FlockOperation, flock};
@@ -47,7 +47,7 @@ impl Requests {
         Ok(Self { listener, path, _lock: lock })
     }
 
-    /// The next one who asks, if any.
+    /// The next caller, if any.
     pub(super) fn next(&self) -> Option<Caller> {
         self.listener.accept().ok().map(|(stream, _)| Caller(stream))
     }
@@ -69,7 +69,7 @@ impl Caller {
             Ok(DumpAnswer { trace, seconds }) => json!({ "trace": trace, "seconds": seconds }),
             Err(why) => json!({ "error": why }),
         };
-        // Shorter than the socket's buffer, so this waits for nobody.
+        // Shorter than the socket's buffer: no caller can stall this.
         let _ = self.0.set_nonblocking(true).and_then(|()| writeln!(self.0, "{line}"));
     }
 }

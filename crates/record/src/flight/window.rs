@@ -66,7 +66,9 @@ impl Window {
         names: impl Iterator<Item = Option<&'a str>>,
     ) -> Self {
         let mut accumulator = Accumulator::new(now.at_ns, CacheGroups::default(), false);
-        tasks.iter().for_each(|task| accumulator.name(task));
+        for task in tasks {
+            accumulator.name(task);
+        }
         let mut scopes: Vec<WindowScope> = Vec::new();
         for name in names {
             if !scopes.iter().any(|scope| scope.task.as_deref() == name) {
@@ -161,12 +163,12 @@ impl WindowScope {
     }
 
     /// How many a second.
-    pub(super) fn rate(&self, of: fn(&WindowPart) -> u64) -> Option<f64> {
+    pub(super) fn rate(&self, of: fn(&WindowPart) -> u64) -> f64 {
         let length_ns: u64 = self.parts.iter().map(|part| part.length_ns).sum();
-        Some(self.parts.iter().map(of).sum::<u64>() as f64 * 1e9 / length_ns.max(1) as f64)
+        self.parts.iter().map(of).sum::<u64>() as f64 * 1e9 / length_ns.max(1) as f64
     }
 
-    /// The share of the time of so many CPUs.
+    /// The share of the time of this number of CPUs.
     pub(super) fn share(&self, of: fn(&WindowPart) -> Option<u64>, cpus: u64) -> Option<f64> {
         let length_ns: u64 = self.parts.iter().map(|part| part.length_ns).sum();
         let sum_ns = self.parts.iter().map(of).try_fold(0, |sum, ns| Some(sum + ns?))?;
@@ -195,7 +197,9 @@ mod tests {
             window.take(&Event::Wake(Wake { at_ns, cpu: 0, wakee_tid: 7, waker_tid: None, new: false }));
             let runs = Switch::bare(at_ns + waited_ns, 0, 0, 7, PrevState::Runnable);
             let sleeps = Switch::bare(at_ns + waited_ns + 1000, 0, 7, 0, PrevState::Sleeping);
-            [runs, sleeps].into_iter().for_each(|switch| window.take(&Event::Switch(switch)));
+            for switch in [runs, sleeps] {
+                window.take(&Event::Switch(switch));
+            }
         };
         wait(&mut window, 1_000, 30_000_000);
         assert!(!window.end_part(at(1)), "one part is not a second");
@@ -207,15 +211,15 @@ mod tests {
             let scope = window.scope(name).unwrap();
             assert_eq!(scope.wait_ns(1.0), Some(30e6));
             assert!(scope.wait_ns(0.5).unwrap() < 2_100.0 && scope.wait_ns(0.99).unwrap() < 2_100.0);
-            assert_eq!(scope.rate(|part| part.wakeups), Some(100.0));
+            assert_eq!(scope.rate(|part| part.wakeups), 100.0);
         }
         let of_others = window.scope(Some("other")).unwrap();
-        assert_eq!((of_others.wait_ns(1.0), of_others.rate(|part| part.switches)), (None, Some(0.0)));
+        assert_eq!((of_others.wait_ns(1.0), of_others.rate(|part| part.switches)), (None, 0.0));
         // Those from the idle task are of no task.
-        assert_eq!(window.scope(Some("web")).unwrap().rate(|part| part.switches), Some(100.0));
+        assert_eq!(window.scope(Some("web")).unwrap().rate(|part| part.switches), 100.0);
         let all = window.scope(None).unwrap();
-        assert_eq!(all.rate(|part| part.switches), Some(200.0));
-        assert_eq!((all.rate(|part| part.lost), all.share(|part| part.steal_ns, 2)), (Some(4.0), None));
+        assert_eq!(all.rate(|part| part.switches), 200.0);
+        assert_eq!((all.rate(|part| part.lost), all.share(|part| part.steal_ns, 2)), (4.0, None));
         assert_eq!(all.share(|part| part.pressure_ns, 1), Some(0.5));
         window.end_part(at(5));
         assert!(
@@ -226,6 +230,6 @@ mod tests {
             window.end_part(at(part));
         }
         let all = window.scope(None).unwrap();
-        assert_eq!((all.wait_ns(0.5), all.rate(|part| part.switches)), (None, Some(0.0)));
+        assert_eq!((all.wait_ns(0.5), all.rate(|part| part.switches)), (None, 0.0));
     }
 }

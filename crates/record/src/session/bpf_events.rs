@@ -176,7 +176,7 @@ impl BpfEvents {
     }
 }
 
-/// Enters what events say of a recording, whoever kept them.
+/// Enters the figures that events give, of a recording or of kept events.
 pub(super) fn describe(accumulator: &Accumulator, has: Tracepoints, asked: Cost, header: &mut Header) {
     let sums = accumulator.sums();
     sums.fill(&mut header.totals);

@@ -56,7 +56,7 @@ impl Mark {
     }
 }
 
-/// The events from one mark to the next, in the order of time. Its memory counts as held while it exists, whoever has it.
+/// The events from one mark to the next, in the order of time. Its memory counts as held while it exists, in the ring or in a writer.
 #[derive(Debug)]
 pub(crate) struct KeptChunk {
     pub(crate) begin: Arc<Mark>,
@@ -130,7 +130,9 @@ pub(crate) fn write_kept(kept: KeptEvents, folder: &Path) -> Result<Recording, R
     header.duration_ns = end_ns - start_ns;
     let mut writer = Writer::create_aside(folder, &header)?.with_segment_rows(SEGMENT_ROWS);
     let mut accumulator = Accumulator::new(start_ns, CacheGroups::of(&header.host), false);
-    tasks.iter().for_each(|task| accumulator.follow(task));
+    for task in &tasks {
+        accumulator.follow(task);
+    }
     let mut switches = Vec::new();
     for chunk in chunks {
         for event in chunk.events() {
