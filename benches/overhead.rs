@@ -1,8 +1,10 @@
 //! What recording costs what is recorded: CPU time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
 //! CPU, and the size of what it writes.
 //!
-//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each next to a run without one, and then says how long
+//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order, each next to a run without one, and then says how long
 //! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
+//! Last comes what `serve` and `--counts` take themselves, beside 300,000 switches a second and beside 10,000 threads. `SWTCH_ONLY=own` does only that,
+//! `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders.
 //! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
 //!
 //! `SWTCH_BEFORE=PATH` compares with another build of swtch instead: each recorder of both, one right after the other in random order, and the
@@ -10,6 +12,7 @@
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
+mod own_cost;
 
 use common::last_allowed_cpu;
 use std::path::Path;
@@ -29,11 +32,16 @@ struct Recorder {
 /// Those whose programs the kernel is asked about, ahead.
 const OWN: usize = 4;
 
-const RECORDERS: [Recorder; 7] = [
+const RECORDERS: [Recorder; 8] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
         writes: Some("counts.swtch"),
+    },
+    Recorder {
+        name: "the same, --sample 100%",
+        words: &[SWTCH, "record", "-a", "--counts", "--sample", "100%", "--no-profile", "-o", "all.swtch"],
+        writes: Some("all.swtch"),
     },
     Recorder {
         name: "the same, --cost profile",
@@ -42,6 +50,8 @@ const RECORDERS: [Recorder; 7] = [
             "record",
             "-a",
             "--counts",
+            "--sample",
+            "100%",
             "--cost",
             "profile",
             "--no-profile",
@@ -72,6 +82,10 @@ const RECORDERS: [Recorder; 7] = [
     },
     Recorder { name: "perf stat", words: &["perf", "stat", "-a", "-e", "context-switches"], writes: None },
 ];
+
+fn launches() -> u32 {
+    std::env::var("SWTCH_LAUNCHES").ok().and_then(|launches| launches.parse().ok()).unwrap_or(12)
+}
 
 struct Launch {
     cpu_ns_per_switch: f64,
@@ -115,20 +129,30 @@ fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, fol
 }
 
 fn main() {
+    if own_cost::acted_as_load() {
+        return;
+    }
     let full = std::env::args().any(|argument| argument == "--bench");
-    let (launches, round_trips) = if full { (12, 300_000) } else { (1, 5_000) };
+    let (launches, round_trips) = if full { (launches(), 300_000) } else { (1, 5_000) };
     let cpu = last_allowed_cpu();
     let folder = tempfile::tempdir().expect("a directory to record into");
     let mut rng = Rng::new(std::process::id().into());
     if let Ok(before) = std::env::var("SWTCH_BEFORE") {
         return compare(before.leak(), launches, round_trips, &cpu, folder.path(), &mut rng);
     }
+    let (seconds, rounds) = if full { (20, 3) } else { (1, 1) };
+    let only = std::env::var("SWTCH_ONLY").unwrap_or_default();
+    if only == "own" {
+        return own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
+    }
+    let is_wanted = |name: &str| only.is_empty() || only.split(',').any(|wanted| wanted == name);
     let mut added: Vec<Vec<f64>> = RECORDERS.iter().map(|_| Vec::new()).collect();
     let mut ratios = added.clone();
     let mut sizes = added.clone();
     let mut base = Vec::new();
     for launch in 1..=launches {
-        let mut order: Vec<usize> = (0..RECORDERS.len()).collect();
+        let wanted = (0..RECORDERS.len()).filter(|index| is_wanted(RECORDERS[*index].name));
+        let mut order: Vec<usize> = wanted.collect();
         rng.shuffle(&mut order);
         for index in order {
             let Some(bare) = pipe(&cpu, round_trips) else {
@@ -162,9 +186,13 @@ fn main() {
             median(&sizes[index])
         );
     }
+    if !only.is_empty() {
+        return;
+    }
     if full {
         program_times(&cpu, folder.path());
     }
+    own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
 }
 
 /// CPU time of a switch of the benchmark, ns. Bash's `time` gives it to the millisecond, of all its children.

@@ -25,6 +25,8 @@ Cost = Literal["in-place", "profile"]
 
 EVENTS_FOR_S = 60.0
 """Seconds for which single events are kept; afterwards they are only counted."""
+SAMPLE = 0.03
+"""The share of the time in which counting sees every switch."""
 
 
 def record(
@@ -42,6 +44,7 @@ def record(
     cost: Cost | None = None,
     working_set: bool = False,
     stacks: bool = False,
+    sample: float = SAMPLE,
     progress: Progress | None = None,
 ) -> Trace:
     """Records a command, processes, a cgroup or, without any of them, the whole machine; returns the Trace.
@@ -65,6 +68,7 @@ def record(
     working_set: estimate the memory that tasks use between two switches: it bounds what refilling caches costs.
     stacks: record the code that gives up its CPU, is interrupted or wakes other tasks, in `trace.stacks`. It needs BPF. Python's own functions have
         names under `python -X perf` (3.12 and later).
+    sample: while it counts, the share of the time in which every switch is seen, in short windows at random: 1 sees all, 0 none.
     progress: called some ten times a second with the seconds so far, the switches (`None` where they are not counted meanwhile), the tasks, and
         the events lost. Returning False ends the recording; what it raises ends it too and reaches the caller.
 
@@ -77,7 +81,19 @@ def record(
     (('sleep', '0.05'), 0)
     """
     asking = _asking(
-        command, pids, cgroup, force, duration, source, mode, events_for, buffer, cost, working_set, stacks
+        command,
+        pids,
+        cgroup,
+        force,
+        duration,
+        source,
+        mode,
+        events_for,
+        buffer,
+        cost,
+        working_set,
+        stacks,
+        sample,
     )
     return _run(asking, out, progress)
 
@@ -213,6 +229,7 @@ def recording(
     cost: Cost | None = None,
     working_set: bool = False,
     stacks: bool = False,
+    sample: float = SAMPLE,
 ) -> Recording:
     """Records a `with` block of this program: processes, a cgroup or, without either, the whole machine. The arguments are those of `record`.
 
@@ -223,7 +240,21 @@ def recording(
     >>> running.trace.scope.kind
     'processes'
     """
-    asking = _asking(None, pids, cgroup, force, None, source, mode, events_for, buffer, cost, working_set, stacks)
+    asking = _asking(
+        None,
+        pids,
+        cgroup,
+        force,
+        None,
+        source,
+        mode,
+        events_for,
+        buffer,
+        cost,
+        working_set,
+        stacks,
+        sample,
+    )
     return Recording(asking, out)
 
 
@@ -240,6 +271,7 @@ def _asking(
     cost: str | None,
     working_set: bool,
     stacks: bool,
+    sample: float,
 ) -> dict[str, Any]:
     """The options of the native half, without the destination."""
     if isinstance(command, (str, bytes)):
@@ -263,6 +295,7 @@ def _asking(
         "cost": cost,
         "working_set": working_set,
         "stacks": stacks,
+        "sample": sample,
     }
 
 

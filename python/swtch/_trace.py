@@ -21,6 +21,7 @@ from ._trace_model import (
     Lost,
     Reconciliation,
     RecorderCost,
+    Sampled,
     Scope,
     TableFiles,
     Totals,
@@ -126,6 +127,9 @@ class Trace:
         """Events that were lost; empty when none were."""
         self.sources: dict[str, str] = header["sources"]
         """Where each column came from, such as `tasks.wait_ns` from `bpf`."""
+        sampled = header.get("sampled", {}).items()
+        self.sampled = {figure: from_document(Sampled, one) for figure, one in sampled}
+        """The figures that are estimates from windows of time, such as `totals.switch_cost_ns`; empty where every switch was seen."""
         self.recorder = from_document(RecorderCost, header["recorder"])
         """What recording itself took."""
         self.unavailable = tuple(from_document(Unavailable, one) for one in header["unavailable"])

@@ -193,6 +193,20 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """How a figure was sampled: it was counted in windows of time, and scaled by the kernel's exact counts."""
+
+    share: float
+    """The share of the time that the windows took."""
+    windows: int
+    """How many windows there were."""
+    ci_low: float | None
+    """The lower end of its confidence interval (95 %, clustered by window), in its own unit; `None` for a column."""
+    ci_high: float | None
+    """The upper end likewise."""
+
+
+@dataclass(frozen=True)
 class RecorderCost:
     """What recording itself took."""
 

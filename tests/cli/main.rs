@@ -7,6 +7,7 @@ mod common;
 mod compared;
 mod completing;
 mod confined;
+mod counts;
 mod delays;
 mod disturbed;
 mod documentation;

@@ -42,7 +42,8 @@ pub fn ping_pong(rounds: u32) -> u64 {
 #[test]
 fn what_is_done_between_two_scrapes_is_in_the_difference() {
     let home = priced();
-    let serving = Serving::start(home.path(), &[]);
+    // Else a window may see none of these switches.
+    let serving = Serving::start(home.path(), &["--sample", "100%"]);
     let before = serving.metrics();
     let done = ping_pong(5_000) as f64;
     std::thread::sleep(Duration::from_millis(1_100));

@@ -57,7 +57,9 @@ fn windows_for_machines_have_the_names_they_promise() {
     let home = home();
     let busy = Busy::begin("top-json");
     for source in usable("windows_for_machines_have_the_names_they_promise") {
-        let output = run(&mut top(home.path(), &[source, "--json", "-n", "3", "-i", "300ms"]));
+        // Else a window may see no wait of the task.
+        let all: &[&str] = if source == "--counts" { &["--sample", "100%"] } else { &[] };
+        let output = run(top(home.path(), &[source, "--json", "-n", "3", "-i", "300ms"]).args(all));
         assert!(output.status.success(), "{source}: {}", stderr(&output));
         let windows = windows(&stdout(&output));
         assert_eq!(windows.len(), 3, "{source}");

@@ -256,6 +256,15 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The default of `--sample`: [`swtch_record::DEFAULT_SAMPLE`].
+const SAMPLE: &str = "3%";
+
+/// A share of the whole.
+fn part(text: &str) -> Result<f64, String> {
+    let found = share(text)?;
+    if (0.0..=1.0).contains(&found) { Ok(found) } else { Err(format!("{text} is not between 0 and 100%")) }
+}
+
 /// With a unit, or in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     swtch_units::parse_duration(text).map_err(|error| error.to_string())

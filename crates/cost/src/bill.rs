@@ -111,8 +111,9 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     let direct_ns = match in_place {
         // Those of a machine include the switches from and to idle that belong to no task of ours.
         Some(ns) => {
-            let ns = robust.map_or(ns as f64, |robust| robust.robust_ns);
-            Some(Range::exactly(ns).plus(all_outside_ns(&priced, &tasks)))
+            let robust_ns = robust.map_or(ns as f64, |robust| robust.robust_ns);
+            let range = sampled(inputs.trace.header, ns).times(robust_ns / (ns as f64).max(1.0));
+            Some(range.plus(all_outside_ns(&priced, &tasks)))
         }
         None => sum(|task| task.direct_ns),
     };
@@ -143,6 +144,13 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
             Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))
         }),
     }
+}
+
+/// The cost of all switches, ns, as measured, or with its confidence interval where only windows were seen.
+fn sampled(header: &Header, ns: u64) -> Range {
+    let sampled = header.sampled.get("totals.switch_cost_ns");
+    let interval = sampled.and_then(|sampled| sampled.ci_low.zip(sampled.ci_high));
+    interval.map_or(Range::exactly(ns as f64), |(low, high)| Range { low, high })
 }
 
 /// Whether the recorded workload ended before the recording did, and so costs nothing afterwards. True for a command that ended, for
@@ -190,9 +198,12 @@ fn mostly_from(tasks: &[TaskBill]) -> Option<IndirectFrom> {
     parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(from, _)| from)
 }
 
-/// What was measured between the scheduler's entry and exit.
+/// What was measured between the scheduler's entry and exit, or its confidence interval where only windows were seen.
 fn in_place_ns(task: &TaskRow) -> Range {
-    Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64)
+    let ns = task.switch_cost_ns.unwrap_or(0);
+    let low = task.switch_cost_ci_low_ns.map_or(ns, |low| low.min(ns));
+    let high = task.switch_cost_ci_high_ns.map_or(ns, |high| high.max(ns));
+    Range { low: low as f64, high: high as f64 }
 }
 
 /// Time of switches besides that: going to sleep, waking, and a slower start while branch predictors and the first caches still hold another
@@ -201,7 +212,7 @@ fn in_place_ns(task: &TaskRow) -> Range {
 /// measured here, or beyond one that needs no wake-up.
 fn outside_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
     let Some(model) = model else { return Range::default() };
-    let mean_ns = in_place_ns(task).high / task.switches().max(1) as f64;
+    let mean_ns = task.switch_cost_ns.unwrap_or(0) as f64 / task.switches().max(1) as f64;
     let whole_ns = model.any_switch_ns().map_or(0.0, |range| range.high);
     let alone_ns = model.least_yield_ns.map_or(mean_ns, |yield_ns| yield_ns.min(mean_ns));
     let high = (whole_ns - alone_ns).max(0.0);

@@ -29,6 +29,7 @@ pub(crate) struct Asking<'py> {
     cost: Option<String>,
     working_set: bool,
     stacks: bool,
+    sample: f64,
 }
 
 impl Asking<'_> {
@@ -68,9 +69,18 @@ impl Asking<'_> {
             cost: cost.unwrap_or_default(),
             working_set: self.working_set,
             stacks: self.stacks.then_some(STACK_ENTRIES),
+            sample: part(self.sample)?,
             ..Options::new(target, folder)
         })
     }
+}
+
+/// A share of the whole.
+fn part(share: f64) -> PyResult<f64> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(UsageError::new_err(format!("sample is {share}; give a share from 0 to 1")))
 }
 
 fn named<T>(

@@ -41,5 +41,5 @@ mod working_set;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Cost, Mode, Options, STACK_ENTRIES, Target};
+pub use options::{Cost, DEFAULT_SAMPLE, Mode, Options, STACK_ENTRIES, Target};
 pub use session::{Progress, Recording, record};

@@ -139,7 +139,8 @@ mod tests {
     use super::*;
 
     fn facts(entry_exit: bool) -> Facts {
-        let bpf = Ok(Tracepoints { entry_exit, interrupts: true, timer: true, names: true });
+        let bpf =
+            Ok(Tracepoints { entry_exit, interrupts: true, timer: true, names: true, keeps_tasks: true });
         Facts { bpf, perf: Ok(()), own_task_numbers: false }
     }
 

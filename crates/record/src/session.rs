@@ -13,7 +13,7 @@ mod perf_events;
 mod procfs_samples;
 mod source;
 
-use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::clock::{monotonic_ns, process_cpu_ns, thread_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
@@ -44,6 +44,8 @@ use swtch_units::Observer;
 
 /// How often what is on the disk is brought up to date, ns.
 const SAVE_EVERY_NS: u64 = 2_000_000_000;
+/// The part of one CPU that this may take: it is written less often where there are thousands of tasks.
+const SAVE_SHARE: u64 = 400;
 /// A command that ended is waited for so long, so that its last switch is seen too.
 const SETTLE: Duration = Duration::from_millis(30);
 
@@ -78,7 +80,8 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     if options.drop_capabilities {
         rights::keep_only(rights::of_recording(options, kind, &header), &mut header);
     }
-    let mut session = Session { source, collectors, header, saved_ns: start_ns, cpu_before_ns };
+    let mut session =
+        Session { source, collectors, header, next_save_ns: start_ns + SAVE_EVERY_NS, cpu_before_ns };
     let (ended, disk_full) = session.watch(options, observer, workload.as_ref(), &mut writer)?;
     session.header.provenance.ended = ended;
     let end = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
@@ -164,8 +167,8 @@ struct Session {
     source: Box<dyn Source>,
     collectors: Collectors,
     header: Header,
-    /// When the tables were last written, ns.
-    saved_ns: u64,
+    /// When the tables are written next, ns.
+    next_save_ns: u64,
     /// CPU time of this process before the recording: a library's caller has had a life before.
     cpu_before_ns: u64,
 }
@@ -219,13 +222,15 @@ impl Session {
     /// Writes the switches, and every few seconds the rest, so that a recorder that is killed leaves what it saw.
     fn write(&mut self, switches: &[SwitchRow], now_ns: u64, writer: &mut Writer) -> Result<(), TraceError> {
         writer.append_switches(switches)?;
-        if now_ns - self.saved_ns >= SAVE_EVERY_NS {
-            self.saved_ns = now_ns;
+        if now_ns >= self.next_save_ns {
+            let before_ns = thread_cpu_ns();
             self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
             let tables = self.tables(now_ns);
             tables.put_all(writer)?;
             writer.flush()?;
             writer.save(&self.header)?;
+            let took_ns = thread_cpu_ns().saturating_sub(before_ns);
+            self.next_save_ns = now_ns + SAVE_EVERY_NS.max(took_ns * SAVE_SHARE);
         }
         Ok(())
     }

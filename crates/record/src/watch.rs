@@ -47,7 +47,7 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Begins to watch running tasks; a command is not started.
+    /// Begins to watch running tasks; a command is not started. Counting sees every switch a share of the time, `sample`.
     ///
     /// # Errors
     /// When the target is not there or the source cannot be used.
@@ -55,8 +55,9 @@ impl Watch {
         target: Target,
         source: Option<SourceKind>,
         mode: Option<Mode>,
+        sample: f64,
     ) -> Result<Self, RecordError> {
-        let options = Options { source, mode, ..Options::new(target, PathBuf::new()) };
+        let options = Options { source, mode, sample, ..Options::new(target, PathBuf::new()) };
         let (mut header, source, group) = session::prepare(&options, &Facts::of(&options.target))?;
         let source = session::open(&options, History::Recent, source, group.as_ref(), &mut header)?;
         Ok(Self::of(source, header, group, Detail::Totals))

@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use swtch_cost::{Advice, Bill, Caveat};
-use swtch_trace::model::Scope;
+use swtch_stats::LEAST_WINDOWS;
+use swtch_trace::model::{Header, Sampled, Scope};
 use swtch_trace::tables::{InterruptRow, PreemptionRow, StackRow, TaskRow};
 use swtch_trace::{TraceView, figures};
+use swtch_units::format_ns;
 
 /// A Trace's figures and its bill. This is the one place that decides which of them are shown.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,28 @@ pub struct Summary<'a> {
     pub caveats: &'a [Caveat],
     /// What stands out, where that was asked for.
     pub advice: Option<&'a [Advice]>,
+}
+
+/// The windows that estimates are from, and their share of the time; absent where every switch was seen.
+pub(crate) fn windows(header: &Header) -> Option<String> {
+    let Sampled { windows, share, .. } = header.sampled.values().next()?;
+    let windows = if *windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
+    Some(format!("{windows}, {:.1} % of the time", 100.0 * share))
+}
+
+/// That figures are estimates from windows of time, and how sure the cost is; absent where every switch was seen.
+pub(crate) fn sampled(header: &Header) -> Option<String> {
+    let of = header.sampled.get("totals.switch_cost_ns").or_else(|| header.sampled.values().next())?;
+    let windows = windows(header)?;
+    let mut text = format!("Sampled: waits, slices, costs and cold caches are estimates from {windows}");
+    if let Some((low, high)) = of.ci_low.zip(of.ci_high) {
+        let (low, high) = (format_ns(low), format_ns(high));
+        text.push_str(&format!("; all switches cost {low} to {high} (95 %)"));
+    }
+    if of.windows < LEAST_WINDOWS {
+        text.push_str("; they are too few to decide by, --sample 100% sees every switch");
+    }
+    Some(text)
 }
 
 impl Summary<'_> {
@@ -45,13 +69,14 @@ impl Summary<'_> {
             "wakeups": totals.wakeups,
             "lost": header.lost_events(),
             "losses": header.lost,
+            "sampled": header.sampled,
             "switches_per_second": figures::switches_per_second(header),
             "machine_cpu_ns": totals.cpu_ns,
             "processes": totals.processes,
             "throttled": totals.throttled,
             "pressure": totals.pressure,
             "interrupts": self.trace.tables.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
-            "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
+            "tasks": self.shown_tasks().into_iter().map(|row| task(row, header)).collect::<Vec<_>>(),
             "cgroups": self.trace.tables.cgroups,
             "preemptions": self.trace.tables.preemptions.iter().map(|row| preemption(row, &names)).collect::<Vec<_>>(),
             "stacks": self.trace.tables.stacks.iter().map(stack).collect::<Vec<_>>(),
@@ -139,7 +164,12 @@ fn stack(row: &StackRow) -> Value {
     })
 }
 
-fn task(row: &TaskRow) -> Value {
+fn task(row: &TaskRow, header: &Header) -> Value {
+    let sampled = header.sampled.get("tasks.switch_cost_ns").map(|of| Sampled {
+        ci_low: row.switch_cost_ci_low_ns.map(|ns| ns as f64),
+        ci_high: row.switch_cost_ci_high_ns.map(|ns| ns as f64),
+        ..*of
+    });
     json!({
         "tid": row.tid,
         "pid": row.pid,
@@ -162,6 +192,7 @@ fn task(row: &TaskRow) -> Value {
         "wakeups": row.wakeups,
         "migrations": row.migrations(),
         "switch_cost_ns": row.switch_cost_ns,
+        "sampled": sampled,
         "working_set_bytes": row.working_set_bytes,
     })
 }

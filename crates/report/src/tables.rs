@@ -6,10 +6,16 @@
 mod csv;
 
 use crate::export::{ExportError, ExportOptions, Exported, Exporter, SendWrite};
+use crate::recording::windows;
+use std::collections::BTreeMap;
 use std::io::Write;
 use swtch_columns::{Encoder, GROUP_ROWS, Layout};
+use swtch_trace::model::Sampled;
 use swtch_trace::tables::{Columns, SwitchRow, Visitor};
 use swtch_trace::{Trace, TraceError};
+
+/// Under this key a Parquet file names the columns that are estimates from windows of time, and how they were sampled: JSON as in the Trace's header.
+pub const SAMPLED_KEY: &str = "swtch.sampled";
 
 /// The format of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +76,14 @@ fn export(
     let rows = write(trace, table, form, &mut *sink)?;
     sink.flush()?;
     let figures = [("table", table.into()), ("rows", rows.into())];
-    Ok(Exported::new(format!("{rows} rows of the table {table}"), figures, left_out(trace)))
+    let mut notices = left_out(trace);
+    if sampled_columns(trace, table).is_some() {
+        notices.extend(
+            windows(&trace.header)
+                .map(|of| format!("exact values of the columns that are estimates from {of}")),
+        );
+    }
+    Ok(Exported::new(format!("{rows} rows of the table {table}"), figures, notices))
 }
 
 /// Writes the table `name` of `trace` to `sink`; says how many rows it has.
@@ -78,13 +91,22 @@ fn export(
 /// # Errors
 /// When there is no such table, the Trace is damaged, or `sink` does not take it.
 pub fn write<W: Write + Send>(trace: &Trace, name: &str, form: Form, sink: W) -> Result<u64, ExportError> {
-    visit(trace, name, TableWriter { form, sink })?
+    visit(trace, name, TableWriter { form, sink, sampled: sampled_columns(trace, name) })?
+}
+
+/// The columns of a table that are sampled, as JSON; nothing where none is.
+fn sampled_columns(trace: &Trace, table: &str) -> Option<String> {
+    let of_table = |name: &str| name.split('.').next() == Some(table);
+    let columns: BTreeMap<&String, &Sampled> =
+        trace.header.sampled.iter().filter(|(name, _)| of_table(name)).collect();
+    (!columns.is_empty()).then(|| serde_json::json!(columns).to_string())
 }
 
 /// Writes a file of that form to the sink.
 struct TableWriter<W> {
     form: Form,
     sink: W,
+    sampled: Option<String>,
 }
 
 impl<W: Write + Send> Visitor for TableWriter<W> {
@@ -93,7 +115,7 @@ impl<W: Write + Send> Visitor for TableWriter<W> {
     fn visit<R: Columns>(self, rows: impl Iterator<Item = Result<R, TraceError>>) -> Self::Output {
         match self.form {
             Form::Csv => csv::write(rows, self.sink),
-            Form::Parquet => parquet(rows, self.sink),
+            Form::Parquet => parquet(rows, self.sink, self.sampled.as_deref()),
         }
     }
 }
@@ -101,8 +123,10 @@ impl<W: Write + Send> Visitor for TableWriter<W> {
 fn parquet<R: Columns, W: Write + Send>(
     mut rows: impl Iterator<Item = Result<R, TraceError>>,
     sink: W,
+    sampled: Option<&str>,
 ) -> Result<u64, ExportError> {
-    let mut encoder = Encoder::new(R::columns(), sink, Layout { wide: true, note: None })?;
+    let note = sampled.map(|text| (SAMPLED_KEY, text));
+    let mut encoder = Encoder::new(R::columns(), sink, Layout { wide: true, note })?;
     let mut count = 0;
     loop {
         let group = rows.by_ref().take(GROUP_ROWS).collect::<Result<Vec<R>, _>>()?;

@@ -7,7 +7,7 @@
 //! meaningless but never causes a panic. The random methods take a seed and give the same answer for the same seed on every
 //! machine.
 //!
-//! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`; `comparison`, `rank_sum`, `multiple_tests`;
+//! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`, `cluster_ratio`; `comparison`, `rank_sum`, `multiple_tests`;
 //! `moments`, `normality`, `normal_distribution`, `student_distribution`; `autocorrelation`, `change_points`, `line_fit`, `outliers`;
 //! `rng`.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@
 mod autocorrelation;
 mod change_points;
 mod class_quantile;
+mod cluster_ratio;
 mod comparison;
 mod histogram;
 mod intervals;
@@ -33,6 +34,7 @@ mod student_distribution;
 pub use autocorrelation::lag1_autocorrelation;
 pub use change_points::{Segment, piecewise_linear};
 pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
+pub use cluster_ratio::{ClusterRatio, LEAST_WINDOWS};
 pub use comparison::{Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches};
 pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{Interval, MedianInterval, bootstrap_interval, median_interval_sorted};

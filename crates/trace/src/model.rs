@@ -43,6 +43,9 @@ pub struct Header {
     pub lost: Vec<Lost>,
     /// Where each column came from, such as `tasks.wait_ns` from `bpf`.
     pub sources: BTreeMap<String, String>,
+    /// The figures that are estimates from windows of time, such as `totals.switch_cost_ns`; empty where every switch was seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sampled: BTreeMap<String, Sampled>,
     /// What recording itself took.
     pub recorder: RecorderCost,
     /// What could not be recorded, and why.
@@ -86,6 +89,7 @@ impl Header {
             reconciliation: Vec::new(),
             lost: Vec::new(),
             sources: BTreeMap::new(),
+            sampled: BTreeMap::new(),
             recorder: RecorderCost::default(),
             unavailable: Vec::new(),
             tables: Vec::new(),
@@ -106,6 +110,19 @@ impl Header {
     pub fn set_source(&mut self, what: &str, source: &str) {
         self.sources.insert(what.to_owned(), source.to_owned());
     }
+}
+
+/// How a figure was sampled in time: it was counted in windows only, and scaled to the whole by the kernel's exact counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    /// The share of the time that the windows took.
+    pub share: f64,
+    /// How many windows there were.
+    pub windows: u64,
+    /// The lower end of its confidence interval (95 %, clustered by window), in its own unit; absent for a column, and with fewer than two windows.
+    pub ci_low: Option<f64>,
+    /// The upper end likewise.
+    pub ci_high: Option<f64>,
 }
 
 /// How a Trace came about.

@@ -1,7 +1,7 @@
 //! Arguments of `swtch top`.
 
-use super::duration;
 use super::record::{source, source_help};
+use super::{SAMPLE, duration, part};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +48,9 @@ pub(crate) struct TopArgs {
     /// Only count, in the kernel: the lowest overhead
     #[arg(long)]
     pub(crate) counts: bool,
+    /// With --counts, the share of the time in which every switch is seen, in short windows at random places, for waits, slices and costs; the other sums are exact without it. 100% sees every switch, 0 sees none
+    #[arg(long, value_name = "SHARE", value_parser = part, default_value = SAMPLE, requires = "counts")]
+    pub(crate) sample: f64,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]
     pub(crate) source: Option<SourceKind>,
     /// Price with this Profile instead of this machine's, where the kernel cannot measure the cost

@@ -52,6 +52,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             && file::own_path().is_some_and(|own| !own.exists()),
         stacks: args.stacks.then_some(args.stack_entries),
         spans,
+        sample: args.sample,
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);

@@ -141,7 +141,7 @@ struct Watch {
 impl Watch {
     fn begin(args: &ServeArgs) -> anyhow::Result<Self> {
         let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
-        let mut machine = MachineWatch::begin(args.source)?;
+        let mut machine = MachineWatch::begin(args.source, args.sample)?;
         // Its threads give up their capabilities themselves.
         let flight = args.keep.options(dump::own_folder)?.map(FlightRecorder::begin).transpose()?;
         machine.drop_capabilities();
@@ -226,6 +226,7 @@ impl Watch {
             group_threads: delta.counted.group_threads.clone(),
             memory_bytes: resident_bytes(),
             bpf_memory_bytes: delta.header.recorder.memory_bytes,
+            sampled: delta.header.sampled.get("totals.switch_cost_ns").copied(),
             sample_ns: Some(started.elapsed().as_nanos() as u64),
         };
         self.sampled = Instant::now();

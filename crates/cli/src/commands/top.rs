@@ -41,7 +41,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let model = output::prices(args.profile.as_deref())?;
     let target = args.target();
     let signals = Signals::listen().context("cannot listen for signals")?;
-    let mut watch = Watch::begin(target.clone(), args.source, Some(args.mode()))?;
+    let mut watch = Watch::begin(target.clone(), args.source, Some(args.mode()), args.sample)?;
     watch.drop_capabilities();
     let mut looking = Looking::begin(watch, model);
     let mut state =

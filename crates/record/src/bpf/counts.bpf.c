@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Counts context switches in the kernel: nothing per event reaches the recorder, whatever the rate and however long.
+ * Counts context switches without a program at a switch.
  *
- * The kernel keeps sums for every task already: time on a CPU (se.sum_exec_runtime), in run queues (sched_info.run_delay), voluntary and
- * involuntary switches. One program, when a task comes, takes their differences since it came the last time: its wait before, its slice. So
- * wake-ups need not be traced, and a switch costs one look-up of one task.
+ * The kernel keeps sums for every task: switches of both kinds, time on a CPU and in run queues. A task iterator reads them; what ends is kept
+ * until its last switch is over, and read then. What only a switch can tell (waits, slices, costs, cold caches) is counted by `entered`, `switched`
+ * and `left`, which the recorder attaches for short windows of time, or for all of it.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -31,12 +31,10 @@ struct {
 	__type(value, struct cpu_counts);
 } cpus SEC(".maps");
 
+/* A task_record of each task that ended, with its task_counts where it has any. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct task_record);
 } ended SEC(".maps");
 
 /* By CPU, which caches it has: the numbers of its level 2 (low half) and level 3 (high half) caches. */
@@ -78,224 +76,202 @@ static __always_inline u32 class_of(u64 ns)
 	return value & (CLASSES - 1);
 }
 
+static __always_inline bool knows_rq(void)
+{
+	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) && bpf_core_field_exists(((struct cfs_rq *)0)->rq);
+}
+
 /*
- * The kernel gives no storage to a task while a preempted task works on another's on the same CPU. That loses an arrival, which `refused` counts.
- * Where none has arrived it is NULL: the next try comes in time.
+ * The kernel gives no storage to a task while a preempted task works on another's on the same CPU. `refused` counts that.
  */
-static __always_inline struct task_counts *counts_of(struct task_struct *task, u64 *refused)
+static __always_inline struct task_counts *counts_of(struct cpu_counts *cpu, struct task_struct *task)
 {
 	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
 
-	if (counts)
+	if (counts || (scoped && !is_followed(task->pid)))
 		return counts;
-	if (scoped && !is_followed(task->pid))
-		return NULL;
 	counts = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!counts) {
-		if (refused)
-			(*refused)++;
-		return NULL;
-	}
-	/* Only here: reading the clock takes as long as much of the rest. */
-	counts->first_ns = bpf_ktime_get_ns();
-	counts->run_ns = counts->first_run_ns = task->se.sum_exec_runtime;
-	counts->delay_ns = counts->first_delay_ns = task->sched_info.run_delay;
-	counts->first_voluntary = task->nvcsw;
-	counts->first_involuntary = task->nivcsw;
+	if (!counts)
+		cpu->refused++;
 	return counts;
 }
 
-static __always_inline void moved(struct task_counts *counts, u32 cpu)
+static __always_inline void moved(struct cpu_counts *cpu, struct task_counts *counts, u32 number)
 {
-	u32 before = counts->cpu - 1;
-	u64 *from = bpf_map_lookup_elem(&caches, &before), *to = bpf_map_lookup_elem(&caches, &cpu);
+	u32 before = counts->cpu;
+	u64 *from = bpf_map_lookup_elem(&caches, &before), *to = bpf_map_lookup_elem(&caches, &number);
 
 	if (!from || !to)
 		return;
-	if ((u32)*from == (u32)*to)
+	if ((u32)*from == (u32)*to) {
 		counts->migrations[0]++;
-	else if (*from >> 32 == *to >> 32)
+		cpu->migrations[0]++;
+	} else if (*from >> 32 == *to >> 32) {
 		counts->migrations[1]++;
-	else
+		cpu->migrations[1]++;
+	} else {
 		counts->migrations[2]++;
-}
-
-static __always_inline bool knows_quota(void)
-{
-	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
-	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time);
-}
-
-/*
- * The part of a wait in which a quota, of the task's cgroup or one above it, stopped the task. The kernel sums how long each run queue was
- * throttled. A wait after an involuntary switch began at that switch, so what that sum gained since then is in the wait. From 6.18 on a task
- * is only stopped on its way out of the kernel, by an involuntary switch; before that a task that wakes may wait for a quota, too, and
- * that is taken for a wait for a CPU.
- */
-static __always_inline void add_quota(struct task_counts *counts, struct task_struct *task, u64 wait_ns, u32 number)
-{
-	u64 throttled_ns, gained_ns, involuntary = task->nivcsw;
-
-	throttled_ns = task->se.cfs_rq->throttled_clock_self_time;
-	if (throttled_ns != counts->throttled_ns) {
-		gained_ns = throttled_ns - counts->throttled_ns;
-		/* Another run queue of that CPU would be another cgroup's: then the sum may be less. */
-		if (counts->cpu == number + 1 && involuntary != counts->involuntary && throttled_ns > counts->throttled_ns &&
-		    task->prio >= MAX_RT_PRIO)
-			counts->quota_ns += gained_ns < wait_ns ? gained_ns : wait_ns;
-		counts->throttled_ns = throttled_ns;
+		cpu->migrations[2]++;
 	}
-	counts->involuntary = involuntary;
 }
 
-/* A task has come to this CPU. */
-static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *task, u64 cost_ns, u64 mm_before)
-{
-	u32 number = bpf_get_smp_processor_id(), tid = task->pid, kind;
-	struct task_counts *counts;
-	u64 mm = (u64)task->mm, wait_ns, slice_ns;
-	bool process = mm && mm != mm_before;
+/* The number of the window that is open. */
+u32 window;
 
-	if (cpu->entered_tid)
-		cpu->switches++;
-	else
-		cpu->idle_switches++;
-	if (cost_ns) {
-		kind = !tid || !cpu->entered_tid ? 2 : process ? 1 : 0;
-		cpu->costs_by_kind[kind * CLASSES + class_of(cost_ns)]++;
-		cpu->cost_ns[kind] += cost_ns;
-		cpu->costs++;
-	}
-	if (!tid)
+/* What the last window saw of the task is complete. */
+static __always_inline void end_window(struct task_counts *counts)
+{
+	u64 arrivals = counts->arrivals - counts->arrivals_before;
+	u64 cost = (counts->cost_ns - counts->cost_before_ns) / COST_UNIT_NS;
+
+	counts->arrivals_squared += arrivals * arrivals;
+	counts->arrivals_by_cost += arrivals * cost;
+	counts->cost_squared += cost * cost;
+	counts->arrivals_before = counts->arrivals;
+	counts->cost_before_ns = counts->cost_ns;
+	counts->window = window;
+}
+
+/* A task comes to this CPU. Its wait is the kernel's: since it was queued here, and before that where its last switch was seen, too. */
+static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *task, u64 clock_ns, bool process)
+{
+	u64 queued_ns = task->sched_info.last_queued, wait_ns = 0, delay_ns = task->sched_info.run_delay;
+	struct task_counts *counts = counts_of(cpu, task);
+	u32 number = bpf_get_smp_processor_id();
+	bool consecutive;
+
+	if (!counts)
 		return;
-	counts = counts_of(task, &cpu->refused);
-	if (counts) {
-		wait_ns = task->sched_info.run_delay - counts->delay_ns;
-		slice_ns = task->se.sum_exec_runtime - counts->run_ns;
-		counts->delay_ns += wait_ns;
-		counts->run_ns += slice_ns;
-		if (knows_quota())
-			add_quota(counts, task, wait_ns, number);
+	if (counts->window != window)
+		end_window(counts);
+	/* Without a clock, a wait counts at the switch after it. */
+	if (queued_ns && queued_ns < clock_ns)
+		wait_ns = clock_ns - queued_ns;
+	delay_ns += wait_ns;
+	consecutive = counts->arrivals && counts->pcount == task->sched_info.pcount;
+	if (consecutive) {
+		/* It may have waited on another CPU first. */
+		wait_ns = delay_ns - counts->delay_ns;
+		if (counts->cpu != number)
+			moved(cpu, counts, number);
+	}
+	counts->pcount = task->sched_info.pcount + 1;
+	counts->delay_ns = delay_ns;
+	if (clock_ns || consecutive) {
 		counts->waits[class_of(wait_ns)]++;
 		if (wait_ns > counts->wait_max_ns)
 			counts->wait_max_ns = wait_ns;
-		if (counts->arrivals) {
-			counts->slices[class_of(slice_ns)]++;
-			if (slice_ns > counts->slice_max_ns)
-				counts->slice_max_ns = slice_ns;
-		}
-		counts->arrivals++;
-		counts->cold_switch_ins += cpu->last_tid != tid;
-		counts->process_switches += process;
-		if (cost_ns) {
-			counts->cost_ns += cost_ns;
-			counts->costs++;
-		}
-		if (counts->cpu && counts->cpu != number + 1)
-			moved(counts, number);
-		counts->cpu = number + 1;
 	}
-	cpu->last_tid = tid;
-}
-
-static __always_inline void describe(struct task_record *record, struct task_struct *task, struct task_counts *counts)
-{
-	record->now_ns = bpf_ktime_get_ns();
-	record->tid = task->pid;
-	record->pid = task->tgid;
-	record->parent_pid = BPF_CORE_READ(task, real_parent, tgid);
-	record->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
-	record->voluntary = task->nvcsw;
-	record->involuntary = task->nivcsw;
-	record->run_ns = task->se.sum_exec_runtime;
-	record->delay_ns = task->sched_info.run_delay;
-	record->group = group_of(task);
-	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
-	__builtin_memcpy(&record->counts, counts, sizeof(*counts));
-}
-
-/*
- * Writes the record of a task that ends, because its storage ends with it. `counted` is 1 when its voluntary switches include the last one, which
- * is then taken off.
- */
-static __always_inline void tell_end(struct cpu_counts *cpu, struct task_struct *task, u64 counted)
-{
-	u32 number = bpf_get_smp_processor_id(), index;
-	/* Made here, if no try before went well: a task that ends has a record, whatever was refused. */
-	struct task_counts *counts = counts_of(task, NULL);
-	struct task_record *record;
-	u64 place;
-
-	/* Its number may be given to another task. */
-	if (scoped)
-		set_followed(task->pid, false);
-	if (!counts)
-		return;
-	if (*(volatile u64 *)&cpu->ended_head - *(volatile u64 *)&cpu->ended_tail > (1 << ENDED_SHIFT) - 8) {
-		__sync_fetch_and_add(&cpu->ended_lost, 1);
-		return;
+	counts->arrivals++;
+	counts->process_switches += process;
+	if (cpu->last_tid) {
+		counts->with_last++;
+		counts->cold_switch_ins += cpu->last_tid != task->pid;
 	}
-	place = __sync_fetch_and_add(&cpu->ended_head, 1);
-	index = (number << ENDED_SHIFT) + ((u32)place & ((1 << ENDED_SHIFT) - 1));
-	record = bpf_map_lookup_elem(&ended, &index);
-	if (!record)
-		return;
-	describe(record, task, counts);
-	record->voluntary -= counted;
-	/* An atomic instruction that returns a value is a full barrier: the record is whole before its lap is there. */
-	__sync_fetch_and_add(&record->now_ns, 0);
-	*(volatile u64 *)&record->lap = (place >> ENDED_SHIFT) + 1;
+	counts->cpu = number;
+	cpu->arrivals++;
 }
 
 SEC("tp_btf/sched_entry_tp")
 int BPF_PROG(entered, bool preempt)
 {
 	struct cpu_counts *cpu = this_cpu();
-	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (cpu) {
+		cpu->entered_kind = 0;
+		cpu->entered_ns = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	struct cpu_counts *cpu = this_cpu();
+	u64 clock_ns = knows_rq() ? prev->se.cfs_rq->rq->clock : 0, slice_ns, mm = (u64)next->mm;
+	u32 from = prev->pid, to = next->pid;
+	bool process = mm && mm != (u64)prev->active_mm;
+	struct task_counts *counts;
 
 	if (!cpu)
 		return 0;
-	/* The first switch to a new task does not come out of the scheduler here: it is counted when that task goes in for the first time. */
-	if (cpu->entered_ns && cpu->entered_tid != task->pid)
-		arrive(cpu, task, 0, cpu->entered_mm);
-	if (task->__state & TASK_DEAD)
-		tell_end(cpu, task, 0);
-	cpu->entered_tid = task->pid;
-	cpu->entered_mm = (u64)task->active_mm;
-	cpu->entered_ns = bpf_ktime_get_ns();
+	cpu->seen++;
+	if (from) {
+		counts = counts_of(cpu, prev);
+		slice_ns = clock_ns - prev->sched_info.last_arrival;
+		/* The clocks of two CPUs may differ a little. */
+		if (counts && clock_ns && (__s64)slice_ns >= 0 && prev->sched_info.last_arrival) {
+			counts->slices[class_of(slice_ns)]++;
+			if (slice_ns > counts->slice_max_ns)
+				counts->slice_max_ns = slice_ns;
+		}
+		cpu->last_tid = from;
+	}
+	if (to)
+		arrive(cpu, next, clock_ns, process);
+	cpu->entered_kind = !from || !to ? 3 : process ? 2 : 1;
 	return 0;
+}
+
+/* The kind is a constant, so that the kernel's verifier knows the places. */
+static __always_inline void add_cost(struct cpu_counts *cpu, const u32 kind, u64 cost_ns)
+{
+	cpu->costs_by_kind[kind * CLASSES + class_of(cost_ns)]++;
+	cpu->cost_ns[kind] += cost_ns;
 }
 
 SEC("tp_btf/sched_exit_tp")
 int BPF_PROG(left, bool is_switch)
 {
 	struct cpu_counts *cpu;
-	u64 now_ns;
+	struct task_counts *counts;
+	u64 cost_ns;
 
 	if (!is_switch)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
+	cost_ns = bpf_ktime_get_ns();
 	cpu = this_cpu();
-	if (!cpu || !cpu->entered_ns)
+	/* Of one that began before the window, or goes to a new task, which does not come out of the scheduler here, the cost is not known. */
+	if (!cpu || !cpu->entered_ns || !cpu->entered_kind)
 		return 0;
-	arrive(cpu, bpf_get_current_task_btf(), now_ns - cpu->entered_ns, cpu->entered_mm);
+	cost_ns -= cpu->entered_ns;
+	if (cpu->entered_kind == 1)
+		add_cost(cpu, 0, cost_ns);
+	else if (cpu->entered_kind == 2)
+		add_cost(cpu, 1, cost_ns);
+	else
+		add_cost(cpu, 2, cost_ns);
+	cpu->costs++;
 	cpu->entered_ns = 0;
+	counts = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	if (counts) {
+		counts->cost_ns += cost_ns;
+		counts->costs++;
+		cpu->arrivals_cost_ns += cost_ns;
+	}
 	return 0;
 }
 
-/* Instead of the two above where they are missing. The sums of the one that comes are up to date here (kernel/sched/core.c, v6.18). */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline void describe(struct task_record *record, struct task_struct *task, u32 flags)
 {
-	struct cpu_counts *cpu = this_cpu();
-
-	if (!cpu)
-		return 0;
-	if (prev_state & TASK_DEAD)
-		tell_end(cpu, prev, 1);
-	cpu->entered_tid = prev->pid;
-	arrive(cpu, next, 0, (u64)prev->active_mm);
-	return 0;
+	record->now_ns = bpf_ktime_get_ns();
+	record->start_ns = task->start_time;
+	record->address = (u64)task;
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	record->parent_pid = BPF_CORE_READ(task, real_parent, tgid);
+	record->flags = flags | (task->flags & PF_KTHREAD ? KERNEL_THREAD : 0);
+	record->voluntary = task->nvcsw;
+	record->involuntary = task->nivcsw;
+	record->run_ns = task->se.sum_exec_runtime;
+	record->delay_ns = task->sched_info.run_delay;
+	record->arrivals = task->sched_info.pcount;
+	record->migrations = task->se.nr_migrations;
+	record->run_queue = 0;
+	record->throttled_ns = 0;
+	record->group_throttled_ns = 0;
+	record->group = group_of(task);
+	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -310,8 +286,6 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	}
 	if (!cpu)
 		return 0;
-	/* From its birth on, not from when it first comes. */
-	counts_of(child, NULL);
 	__sync_fetch_and_add(&cpu->threads, 1);
 	if (child->pid == child->tgid)
 		__sync_fetch_and_add(&cpu->forks, 1);
@@ -328,14 +302,204 @@ int BPF_PROG(execed, struct task_struct *task, int old_pid, struct linux_binprm 
 	return 0;
 }
 
+struct counted_record {
+	struct task_record record;
+	struct task_counts counts;
+};
+
+/* Writes the record of a task that ended. */
+static __always_inline void tell_end(struct task_struct *task, u32 parent_pid, u64 more)
+{
+	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct counted_record *counted;
+	struct task_record *record;
+	struct cpu_counts *cpu;
+
+	if (counts) {
+		counted = bpf_ringbuf_reserve(&ended, sizeof(*counted), 0);
+		if (counted) {
+			describe(&counted->record, task, ENDED | COUNTED);
+			counted->record.parent_pid = parent_pid;
+			counted->record.voluntary += more;
+			__builtin_memcpy(&counted->counts, counts, sizeof(*counts));
+			bpf_ringbuf_submit(counted, BPF_RB_NO_WAKEUP);
+			return;
+		}
+	}
+	record = bpf_ringbuf_reserve(&ended, sizeof(*record), 0);
+	if (record) {
+		describe(record, task, ENDED);
+		record->parent_pid = parent_pid;
+		record->voluntary += more;
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	cpu = this_cpu();
+	if (cpu)
+		__sync_fetch_and_add(&cpu->ended_lost, 1);
+}
+
+/* A task that ends, kept from being freed until its last switch is over and its figures are read. */
+struct dying_task {
+	struct task_struct __kptr *task;
+	u32 parent_pid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MOST_DYING);
+	__type(key, u64);
+	__type(value, struct dying_task);
+} dying SEC(".maps");
+
+extern struct task_struct *bpf_task_acquire(struct task_struct *task) __ksym __weak;
+extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+
+/* How many tasks are kept. */
+u64 kept_tasks;
+
+static __always_inline bool keep(struct task_struct *task, u32 parent_pid)
+{
+	struct dying_task none = { .parent_pid = parent_pid }, *place;
+	struct task_struct *kept;
+	u64 key = (u64)task;
+
+	if (!bpf_ksym_exists(bpf_task_acquire) || bpf_map_update_elem(&dying, &key, &none, 0))
+		return false;
+	place = bpf_map_lookup_elem(&dying, &key);
+	kept = place ? bpf_task_acquire(task) : NULL;
+	if (!kept)
+		return false;
+	kept = bpf_kptr_xchg(&place->task, kept);
+	if (kept)
+		bpf_task_release(kept);
+	__sync_fetch_and_add(&kept_tasks, 1);
+	return true;
+}
+
+static long collect(struct bpf_map *map, u64 *key, struct dying_task *place, void *context)
+{
+	struct task_struct *task = bpf_kptr_xchg(&place->task, NULL);
+	u32 parent_pid;
+
+	if (!task)
+		return 0;
+	if (!(task->__state & TASK_DEAD) || task->on_cpu) {
+		task = bpf_kptr_xchg(&place->task, task);
+		if (task)
+			bpf_task_release(task);
+		return 0;
+	}
+	parent_pid = place->parent_pid;
+	/* Before the task is released, and another one may take its place. */
+	bpf_map_delete_elem(&dying, key);
+	tell_end(task, parent_pid, 0);
+	bpf_task_release(task);
+	__sync_fetch_and_sub(&kept_tasks, 1);
+	return 0;
+}
+
+/* The task that was kept on this CPU before has mostly left it by now. */
+static __always_inline void collect_last(struct cpu_counts *cpu, struct task_struct *task)
+{
+	u64 last = cpu->last_kept;
+	struct dying_task *place = last ? bpf_map_lookup_elem(&dying, &last) : NULL;
+
+	if (place)
+		collect((struct bpf_map *)&dying, &last, place, NULL);
+	cpu->last_kept = (u64)task;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
 	struct cpu_counts *cpu = this_cpu();
+	u32 parent_pid = BPF_CORE_READ(task, real_parent, tgid);
 
-	if (cpu && task->pid == task->tgid && (!scoped || is_followed(task->pid)))
+	if (!cpu || (scoped && !is_followed(task->pid)))
+		return 0;
+	/* Its number may be given to another task. */
+	if (scoped)
+		set_followed(task->pid, false);
+	if (task->pid == task->tgid)
 		__sync_fetch_and_add(&cpu->exits, 1);
+	if (keep(task, parent_pid)) {
+		__sync_fetch_and_add(&cpu->kept, 1);
+		collect_last(cpu, task);
+		return 0;
+	}
+	/* Its last switch is a voluntary one; what it does before that is lost. */
+	__sync_fetch_and_add(&cpu->early_ends, 1);
+	tell_end(task, parent_pid, 1);
 	return 0;
+}
+
+/* Reports the tasks that have left their CPUs for good. The recorder runs it; it returns how many have not. */
+SEC("syscall")
+int collect_dead(void *context)
+{
+	if (kept_tasks)
+		bpf_for_each_map_elem(&dying, collect, NULL, 0);
+	return kept_tasks;
+}
+
+static __always_inline bool knows_quota(void)
+{
+	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
+	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time);
+}
+
+/* CPUs there may be. */
+const volatile u32 cpu_limit = 1;
+
+struct throttled_sum {
+	struct cfs_rq **queues;
+	u64 ns;
+};
+
+static long add_throttled(u64 cpu, struct throttled_sum *sum)
+{
+	struct cfs_rq *queue = NULL;
+
+	bpf_probe_read_kernel(&queue, sizeof(queue), sum->queues + cpu);
+	if (queue)
+		sum->ns += BPF_CORE_READ(queue, throttled_clock_self_time);
+	return 0;
+}
+
+/* The sum of the last cgroup with a quota, whose tasks mostly follow each other in the list, and in which list that was. */
+u64 summed_group, summed_ns, summed_session;
+
+static __always_inline u64 group_throttled_ns(struct task_group *group, u64 session)
+{
+	struct throttled_sum sum = { .queues = group->cfs_rq };
+
+	if (group->cfs_bandwidth.hierarchical_quota < 0)
+		return 0;
+	if (summed_group != (u64)group || summed_session != session) {
+		bpf_loop(cpu_limit, add_throttled, &sum, 0);
+		summed_group = (u64)group;
+		summed_session = session;
+		summed_ns = sum.ns;
+	}
+	return summed_ns;
+}
+
+/* The kernel's sums of a CPU, which its own threads lead to. Those of its idle task are the switches from it. */
+static __always_inline void read_cpu(struct task_struct *task)
+{
+	const struct rq *rq = task->se.cfs_rq->rq;
+	u32 number = rq->cpu;
+	struct cpu_counts *cpu = bpf_map_lookup_elem(&cpus, &number);
+	u64 idle;
+
+	if (!cpu)
+		return;
+	idle = rq->idle->nvcsw + rq->idle->nivcsw;
+	cpu->idle_switches = idle;
+	cpu->switches = rq->nr_switches - idle;
+	cpu->knows_quota = knows_quota();
 }
 
 /* A place to put a record together, which the stack has no room for. One reader at a time. */
@@ -345,19 +509,32 @@ SEC("iter/task")
 int dump(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct cpu_counts *cpu = this_cpu();
 	struct task_counts *counts;
+	u32 flags = 0;
 
-	/* The record of a task that ended was written then. Such a task may stay for its parent to collect. */
-	if (task && task->__state & TASK_DEAD)
+	if (!task)
 		return 0;
-	if (cpu)
-		cpu->knows_quota = knows_quota();
-	/* The first time round, this makes the counts of the tasks that are there already. */
-	counts = task && task->pid && cpu ? counts_of(task, NULL) : NULL;
-	if (!counts)
+	if (knows_rq() && task->flags & PF_KTHREAD)
+		read_cpu(task);
+	if (!task->pid || (scoped && !is_followed(task->pid)))
 		return 0;
-	describe(&scratch, task, counts);
+	/* Its end has a record of its own. Such a task may stay for its parent to collect. */
+	if (task->__state & TASK_DEAD)
+		return 0;
+	if (task->sched_info.last_queued)
+		flags |= WAITING;
+	counts = bpf_task_storage_get(&tasks, task, 0, 0);
+	if (counts)
+		flags |= COUNTED;
+	describe(&scratch, task, flags);
+	if (knows_quota() && task->prio >= MAX_RT_PRIO) {
+		scratch.run_queue = (u64)task->se.cfs_rq;
+		scratch.throttled_ns = task->se.cfs_rq->throttled_clock_self_time;
+		if (task->sched_task_group)
+			scratch.group_throttled_ns = group_throttled_ns(task->sched_task_group, ctx->meta->session_id);
+	}
 	bpf_seq_write(ctx->meta->seq, &scratch, sizeof(scratch));
+	if (counts)
+		bpf_seq_write(ctx->meta->seq, counts, sizeof(*counts));
 	return 0;
 }

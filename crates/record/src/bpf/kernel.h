@@ -27,12 +27,15 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
 
 /* include/linux/sched.h, v6.18 */
 #define PF_KTHREAD 0x00200000
@@ -45,11 +48,31 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct;
+struct task_struct;
 
-/* The run queue of a cgroup on a CPU (kernel/sched/sched.h, v6.6 and later). */
+/* kernel/sched/sched.h, v6.18 */
+struct rq {
+	u64 nr_switches;
+	struct task_struct *idle;
+	u64 clock;
+	int cpu;
+};
+
+/* The run queue of a cgroup on a CPU (likewise; v6.6 and later have the time). */
 struct cfs_rq {
+	struct rq *rq;
 	int throttle_count;
 	u64 throttled_clock_self_time;
+};
+
+/* Below 0 there is no quota, here and above (kernel/sched/sched.h, v6.18). */
+struct cfs_bandwidth {
+	long long hierarchical_quota;
+};
+
+struct task_group {
+	struct cfs_rq **cfs_rq;
+	struct cfs_bandwidth cfs_bandwidth;
 };
 
 struct sched_entity {
@@ -59,7 +82,10 @@ struct sched_entity {
 };
 
 struct sched_info {
+	unsigned long pcount;
 	unsigned long long run_delay;
+	unsigned long long last_arrival;
+	unsigned long long last_queued;
 };
 
 struct kernfs_node {
@@ -88,6 +114,8 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	int on_cpu;
+	struct task_group *sched_task_group;
 	int prio;
 	int static_prio;
 	unsigned int policy;
@@ -95,6 +123,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	int wake_cpu;
 	const struct cpumask *cpus_ptr;
+	u64 start_time;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	char comm[16];
@@ -111,9 +140,11 @@ enum cgroup_subsys_id {
 	cpu_cgrp_id = 1,
 };
 
+struct bpf_map;
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
+	u64 session_id;
 };
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;

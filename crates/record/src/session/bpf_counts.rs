@@ -1,5 +1,6 @@
 //! A recording, or a watch, by BPF programs that only count.
 
+mod prices;
 mod tasks;
 mod times;
 
@@ -7,26 +8,29 @@ use super::aggregate::Aggregates;
 use super::group_names::GroupNames;
 use super::members::Members;
 use super::source::{Counted, Progress, Source, Status, own_cost};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{ClassSums, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use crate::task_info;
-use std::collections::BTreeMap;
-use std::time::Duration;
-use swtch_trace::accumulate::{CacheGroups, History, Migrations, Sums};
+use prices::Prices;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use swtch_stats::ClusterRatio;
+use swtch_trace::accumulate::{CacheGroups, History, Sums};
 use swtch_trace::fields;
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{Header, Totals};
+use swtch_trace::model::{Header, MigrationTotals, Sampled, Totals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 use tasks::CountedTasks;
 use times::times;
 
 /// How often ended tasks are taken: other tasks need their place.
 const PERIOD: Duration = Duration::from_millis(50);
-/// How often all tasks are asked for, ns; that costs some microseconds a task.
+/// How often all tasks are asked for, ns, and the part of one CPU that this may take: less often where there are thousands of them.
 const ASK_EVERY_NS: u64 = 500_000_000;
+const ASK_SHARE: u64 = 400;
 /// This number of ended tasks have rows of their own; of more, those of one cgroup and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
 /// The same between two snapshots of a watch, which is to take little memory for days.
@@ -39,6 +43,25 @@ const TASK_HISTOGRAMS: usize = 100;
 const KINDS: [&str; 3] = ["kind thread", "kind process", "kind idle"];
 /// Memory of the kernel for each task that is counted.
 const TASK_BYTES: u64 = 700;
+/// Tasks that are ending at the end of a recording are waited for at most so long.
+const LONGEST_ENDING: Duration = Duration::from_millis(200);
+/// Why a figure that only a switch can tell is not there.
+const UNSEEN: &str = "no window saw a switch that tells it; --sample 100% sees every switch";
+/// Of the intervals of figures that are sampled.
+const CONFIDENCE: f64 = 0.95;
+/// Columns that switches tell, beside the costs.
+const SEEN_COLUMNS: [&str; 10] = [
+    "tasks.wait_p50_ns",
+    "tasks.wait_p90_ns",
+    "tasks.wait_p99_ns",
+    "tasks.wait_max_ns",
+    "tasks.slice_p50_ns",
+    "tasks.slice_max_ns",
+    "tasks.cold_switch_ins",
+    "tasks.process_switches",
+    "tasks.thread_switches",
+    "histograms",
+];
 
 pub(super) struct BpfCounts {
     counter: Counter,
@@ -55,6 +78,8 @@ pub(super) struct BpfCounts {
     /// When the last interval ended, ns, and the sums then.
     before: (u64, Sums),
     start_ns: u64,
+    /// When a recording asks for all tasks again, ns.
+    next_ask_ns: u64,
     peak: u64,
     asked: Cost,
     /// The CPUs as last read, and counters of theirs that fell.
@@ -64,6 +89,15 @@ pub(super) struct BpfCounts {
     costs: [ClassSums; 3],
     /// Their sums when a watch last asked for them, ns.
     cost_ns: [u64; 3],
+    /// The cost of all switches, and costs and waits in classes, as a watch last told them: an estimate that falls stands still, for sums never
+    /// fall.
+    told_ns: u64,
+    told_costs: [ClassSums; 3],
+    told_waits: ClassSums,
+    /// Tasks that are about to end.
+    underway: u64,
+    /// The one level of cache that all CPUs have in common, if it is the same of all pairs: then moves need not be seen to be told apart.
+    only_level: Option<usize>,
     history: History,
 }
 
@@ -79,20 +113,21 @@ impl BpfCounts {
         let scoped = options.target != Target::Machine;
         let groups = GroupNames::begin();
         let in_place = options.cost == Cost::InPlace;
-        let mut counter =
-            Counter::load(scoped, groups.is_of_cpu(), in_place, &CacheGroups::of(&header.host))?;
+        let caches = CacheGroups::of(&header.host);
+        let mut counter = Counter::load(scoped, groups.is_of_cpu(), in_place, options.sample, &caches)?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
             counter.set_followed(*tid, true);
         }
-        // Before anything is counted.
+        let mut tasks = CountedTasks::new(history == History::Recent, monotonic_ns(), header.host.cpus.len());
+        let listed = counter.attach()?;
+        tasks.list(listed, monotonic_ns(), false);
         let cpus = counter.cpus();
-        counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
         Ok(Self {
             counter,
             members,
-            tasks: CountedTasks::new(history == History::Recent),
+            tasks,
             ended: Vec::new(),
             aggregates: Aggregates::default(),
             ended_sums: Sums::default(),
@@ -101,12 +136,18 @@ impl BpfCounts {
             intervals: Vec::new(),
             before: (start_ns, Sums::default()),
             start_ns,
+            next_ask_ns: start_ns + ASK_EVERY_NS,
             peak: 0,
             asked: options.cost,
             cpus,
             cpus_fell: 0,
             costs: Default::default(),
             cost_ns: [0; 3],
+            told_ns: 0,
+            told_costs: Default::default(),
+            told_waits: ClassSums::default(),
+            underway: 0,
+            only_level: only_level(&caches),
             history,
         })
     }
@@ -117,22 +158,55 @@ impl BpfCounts {
         self.take_ended();
         self.intervals.clear();
         let histograms = self.histograms(usize::MAX);
-        (self.before.0, Tables { histograms, ..self.fill_but_histograms(header) })
+        let mut tables = self.fill_but_histograms(header);
+        // What no window has seen yet is nothing, so that what comes later is the difference.
+        let Totals { switch_cost_ns, migrations, .. } = &mut header.totals;
+        let MigrationTotals { same_l2, same_l3, across } = migrations;
+        for total in [same_l2, same_l3, across] {
+            total.get_or_insert(0);
+        }
+        if self.counter.measures_cost() {
+            switch_cost_ns.get_or_insert(0);
+        }
+        for row in &mut tables.tasks {
+            let columns = [
+                &mut row.migrations_same_l2,
+                &mut row.migrations_same_l3,
+                &mut row.migrations_across,
+                &mut row.cold_switch_ins,
+                &mut row.process_switches,
+                &mut row.thread_switches,
+            ];
+            for column in columns {
+                column.get_or_insert(0);
+            }
+            if self.counter.measures_cost() {
+                let cost_ns = *row.switch_cost_ns.get_or_insert(0);
+                row.switch_cost_ci_low_ns = Some(cost_ns);
+                row.switch_cost_ci_high_ns = Some(cost_ns);
+            }
+        }
+        (self.before.0, Tables { histograms, ..tables })
     }
 
     /// Counts these tasks, too.
-    pub(super) fn follow(&self, tids: &[u32]) {
+    pub(super) fn follow(&mut self, tids: &[u32]) {
         for tid in tids {
-            self.counter.set_followed(*tid, true);
+            if !self.counter.set_followed(*tid, true) {
+                self.tasks.adopt(&[*tid]);
+            }
         }
     }
 
     /// A task's row; in a watch, quantiles and longest times are of the time since it was as `before`.
     fn row(&self, task: &TaskCounts, before: Option<&TaskCounts>) -> TaskRow {
-        // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
-        let cost = self.counter.measures_cost() && (task.costs > 0 || task.arrivals == 0);
+        let seen = &task.seen;
         let [waits, slices] = times(task, before);
-        let [same_l2, same_l3, across] = task.migrations;
+        let [same_l2, same_l3, across] = self.moves(task);
+        // A watch gives the time between two snapshots only.
+        let prices = self.prices().filter(|_| self.history == History::Whole);
+        let (ci_low_ns, ci_high_ns) = prices.and_then(|prices| prices.interval(task)).map(Into::into).unzip();
+        let process_switches = self.scaled(seen.process_switches, seen.arrivals, task.arrivals);
         TaskRow {
             tid: task.tid,
             pid: task.pid,
@@ -155,22 +229,66 @@ impl BpfCounts {
             wait_max_ns: waits.max_ns,
             slice_p50_ns: slices.quantile_ns(0.5),
             slice_max_ns: slices.max_ns,
-            migrations_same_l2: Some(same_l2),
-            migrations_same_l3: Some(same_l3),
-            migrations_across: Some(across),
-            cold_switch_ins: Some(task.cold_switch_ins),
-            switch_cost_ns: cost.then_some(task.cost_ns),
-            process_switches: Some(task.process_switches),
-            thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),
+            migrations_same_l2: same_l2,
+            migrations_same_l3: same_l3,
+            migrations_across: across,
+            cold_switch_ins: self.scaled(seen.cold_switch_ins, seen.with_last, task.arrivals),
+            switch_cost_ns: self.task_cost_ns(task),
+            switch_cost_ci_low_ns: ci_low_ns,
+            switch_cost_ci_high_ns: ci_high_ns,
+            process_switches,
+            thread_switches: process_switches.map(|process| task.arrivals.saturating_sub(process)),
             ..TaskRow::default()
         }
     }
 
+    /// The cost of the switches to a task, ns. Switches whose cost was not measured leave it unknown; where there was none, it is nothing.
+    fn task_cost_ns(&self, task: &TaskCounts) -> Option<u64> {
+        if !self.counter.measures_cost() || task.arrivals == 0 {
+            return self.counter.measures_cost().then_some(0);
+        }
+        if self.counter.sees_all() {
+            return (task.seen.costs > 0).then_some(task.seen.cost_ns);
+        }
+        Some(self.prices()?.of_task(task))
+    }
+
+    /// What a switch costs, where that is sampled.
+    fn prices(&self) -> Option<Prices> {
+        let is_sampled = self.counter.measures_cost() && !self.counter.sees_all();
+        is_sampled.then(|| Prices::of(&self.cpus, self.counter.sampled().1))?
+    }
+
+    /// What was seen at `of` switches, scaled to `all` of them; unknown where none was seen and there were some.
+    fn scaled(&self, seen: u64, of: u64, all: u64) -> Option<u64> {
+        if self.counter.sees_all() || all == 0 {
+            return Some(if all == 0 { 0 } else { seen });
+        }
+        (of > 0).then(|| (seen as f64 * all as f64 / of as f64).round() as u64)
+    }
+
+    /// A task's moves within a level 2 cache, within a level 3 cache, across. Their sum is the kernel's.
+    fn moves(&self, task: &TaskCounts) -> [Option<u64>; 3] {
+        let seen = task.seen.migrations;
+        if self.counter.sees_all() {
+            return seen.map(Some);
+        }
+        // A move that no switch follows is none of the task's.
+        self.split(task.moves.min(task.arrivals), seen.map(|seen| seen as f64))
+    }
+
     fn take_ended(&mut self) {
-        for mut task in self.counter.ended() {
+        let (ended, underway) = self.counter.ended();
+        self.underway = underway;
+        for mut task in ended {
             // One that was there at the last reading would count twice.
-            let before = self.tasks.end(&mut task);
-            self.add_ended(task, before.as_ref());
+            let (is_counted, before) = self.tasks.end(&mut task);
+            if is_counted {
+                if let (History::Recent, Some(prices)) = (self.history, self.prices()) {
+                    prices.price(&mut task);
+                }
+                self.add_ended(task, before.as_ref());
+            }
         }
     }
 
@@ -192,6 +310,18 @@ impl BpfCounts {
         if !is_watch {
             self.ended_histograms.push(task);
             keep_busiest(&mut self.ended_histograms);
+        }
+    }
+
+    /// Waits for the last switches of the tasks that are ending.
+    fn wait_for_ends(&mut self) {
+        let begun = Instant::now();
+        loop {
+            self.take_ended();
+            if self.underway == 0 || begun.elapsed() > LONGEST_ENDING {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
     }
 
@@ -226,6 +356,9 @@ impl BpfCounts {
             for task in self.tasks.list(listed, listed_ns, ends_were_lost) {
                 self.add_ended(task, None);
             }
+            if let (History::Recent, Some(prices)) = (self.history, self.prices()) {
+                self.tasks.update(|task| prices.price(task));
+            }
         }
         let processes = self.tasks.iter().filter(|task| task.now.tid == task.now.pid).count() as u64;
         self.peak = self.peak.max(processes);
@@ -236,9 +369,6 @@ impl BpfCounts {
     fn sums(&self) -> Sums {
         let mut sums = self.ended_sums;
         self.tasks.iter().for_each(|task| add(&mut sums, &task.now));
-        if self.members.is_all() {
-            sums.cost_ns = self.cpus.cost_ns_by_kind().iter().sum();
-        }
         Sums {
             idle: self.cpus.sum(|cpu| cpu.idle_switches),
             forked: self.cpus.sum(|cpu| cpu.forks),
@@ -250,8 +380,87 @@ impl BpfCounts {
         }
     }
 
+    /// The switches that the cost is of: all of the machine, or those of the tasks.
+    fn priced_switches(&self, sums: &Sums) -> u64 {
+        let all = self.cpus.all_switches();
+        if self.members.is_all() && all > 0 { all } else { sums.voluntary + sums.involuntary }
+    }
+
+    /// Their cost by the windows, ns a switch.
+    fn cost_of_switch(&self) -> &ClusterRatio {
+        self.counter.cost_of_switch(!(self.members.is_all() && self.cpus.all_switches() > 0))
+    }
+
+    /// Direct cost of all switches, ns: as it was seen, or scaled by the kernel's count. Where no window saw any, nothing is known.
+    fn cost_ns(&self, sums: &Sums) -> Option<u64> {
+        if !self.counter.measures_cost() {
+            return None;
+        }
+        let switches = self.priced_switches(sums);
+        if self.counter.sees_all() {
+            let of_tasks = self.cpus.sum(|cpu| cpu.arrivals_cost_ns);
+            return Some(if self.members.is_all() {
+                self.cpus.cost_ns_by_kind().iter().sum()
+            } else {
+                of_tasks
+            });
+        }
+        if switches == 0 {
+            return Some(0);
+        }
+        // A CPU that is taken away in a switch that is seen, on a quiet machine, would be taken away in many.
+        let most_ns = monotonic_ns().saturating_sub(self.start_ns) as f64 * self.cpus.rows().len() as f64;
+        Some((self.cost_of_switch().value()? * switches as f64).min(most_ns).round() as u64)
+    }
+
+    /// Moves by level of cache, by what was seen of them.
+    fn split(&self, moves: u64, seen: [f64; 3]) -> [Option<u64>; 3] {
+        match self.only_level {
+            Some(level) => std::array::from_fn(|index| Some(if index == level { moves } else { 0 })),
+            None => split(moves, seen),
+        }
+    }
+
+    /// Says which totals are estimates, and how sure they are.
+    fn explain_sampling(&self, header: &mut Header, sums: &Sums, moves: u64) {
+        header.sampled.clear();
+        if self.counter.sees_all() {
+            return;
+        }
+        let (share, windows) = self.counter.sampled();
+        let of_column = Sampled { share, windows, ..Sampled::default() };
+        let of_total = |ratio: &ClusterRatio, whole: u64| {
+            let interval = ratio.interval(CONFIDENCE);
+            Sampled {
+                ci_low: interval.map(|interval| interval.low * whole as f64),
+                ci_high: interval.map(|interval| interval.high * whole as f64),
+                ..of_column
+            }
+        };
+        let mut columns: Vec<&str> = SEEN_COLUMNS.to_vec();
+        if self.counter.measures_cost() {
+            columns.push("tasks.switch_cost_ns");
+            let cost = of_total(self.cost_of_switch(), self.priced_switches(sums));
+            header.sampled.insert("totals.switch_cost_ns".to_owned(), cost);
+        }
+        header.sampled.extend(columns.into_iter().map(|column| (column.to_owned(), of_column)));
+        if self.only_level.is_some() {
+            return;
+        }
+        for (level, ratio) in ["same_l2", "same_l3", "across"].iter().zip(self.counter.move_shares()) {
+            header.sampled.insert(format!("totals.migrations.{level}"), of_total(ratio, moves));
+            header.sampled.insert(format!("tasks.migrations_{level}"), of_column);
+        }
+    }
+
     fn rows(&self) -> Vec<TaskRow> {
-        let named = |number: u64, row: TaskRow| TaskRow { cgroup: self.groups.name(number), ..row };
+        let prices = self.prices();
+        let named = |number: u64, row: TaskRow| TaskRow {
+            cgroup: self.groups.name(number),
+            // Of one that ended before the first window, too.
+            switch_cost_ns: row.switch_cost_ns.or_else(|| Some(prices?.of_unseen(row.waits))),
+            ..row
+        };
         let mut rows: Vec<TaskRow> =
             self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
         rows.extend(self.aggregates.rows().map(|(number, row)| named(number, row.clone())));
@@ -294,37 +503,73 @@ impl BpfCounts {
     }
 
     /// Distributions of costs, and of the busiest tasks.
-    fn histograms(&self, most_tasks: usize) -> Vec<HistogramRow> {
+    fn histograms(&mut self, most_tasks: usize) -> Vec<HistogramRow> {
         let mut rows = self.cost_rows();
         let alive = self.tasks.iter().map(|task| &task.now);
         let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(alive).collect();
         busiest.sort_by_key(|task| (std::cmp::Reverse(task.arrivals), task.tid, task.first_ns));
         for task in busiest.into_iter().take(most_tasks) {
             let of = format!("task {}", task.tid);
-            rows.extend(HistogramRow::of("wait", &of, task.waits.rows()));
-            rows.extend(HistogramRow::of("slice", &of, task.slices.rows()));
+            // Only those that were seen: one of a few cannot be scaled.
+            rows.extend(HistogramRow::of("wait", &of, task.seen.waits.rows()));
+            rows.extend(HistogramRow::of("slice", &of, task.seen.slices.rows()));
         }
         rows
     }
 
-    fn cost_rows(&self) -> Vec<HistogramRow> {
-        let kinds = KINDS.iter().zip(&self.costs);
+    /// The costs that were seen, scaled to all switches.
+    fn cost_rows(&mut self) -> Vec<HistogramRow> {
+        let factor = self.factor();
+        for (told, seen) in self.told_costs.iter_mut().zip(&self.costs) {
+            if self.history == History::Whole {
+                *told = ClassSums::default();
+            }
+            told.raise(seen, factor);
+        }
+        let kinds = KINDS.iter().zip(&self.told_costs);
         kinds.flat_map(|(of, sums)| HistogramRow::of("cost", of, sums.rows())).collect()
     }
 
-    fn fill_but_histograms(&self, header: &mut Header) -> Tables {
+    /// How many switches there were for one that was seen.
+    fn factor(&self) -> f64 {
+        let (seen, all) = (self.cpus.sum(|cpu| cpu.seen), self.cpus.all_switches());
+        if self.counter.sees_all() || all < seen || seen == 0 { 1.0 } else { all as f64 / seen as f64 }
+    }
+
+    fn fill_but_histograms(&mut self, header: &mut Header) -> Tables {
         let sums = self.sums();
         header.totals = Totals::default();
         sums.fill(&mut header.totals);
         header.totals.wakeups = None;
-        header.totals.switch_cost_ns = self.counter.measures_cost().then_some(sums.cost_ns);
+        let mut cost_ns = self.cost_ns(&sums);
+        if let (History::Recent, Some(ns)) = (self.history, &mut cost_ns) {
+            *ns = (*ns).max(self.told_ns);
+            self.told_ns = *ns;
+        }
+        header.totals.switch_cost_ns = cost_ns;
+        let moves = sums.migrations.across;
+        let [same_l2, same_l3, across] = if self.counter.sees_all() {
+            self.seen_moves().map(Some)
+        } else {
+            self.split(moves, self.counter.move_shares().map(|share| share.value().unwrap_or(0.0)))
+        };
+        header.totals.migrations = MigrationTotals { same_l2, same_l3, across };
         if !self.members.is_all() {
             header.totals.context_switches.idle = None;
         }
         header.lost = self.cpus.lost().into();
         self.fill_gaps(header);
+        self.explain_sampling(header, &sums, moves);
         header.recorder = own_cost(Some(self.counter.memory_bytes()));
         Tables { cpus: self.cpus.rows(), cgroups: self.unlisted(), tasks: self.rows(), ..Tables::default() }
+    }
+
+    fn seen_moves(&self) -> [u64; 3] {
+        [
+            self.cpus.sum(|cpu| cpu.migrations[0]),
+            self.cpus.sum(|cpu| cpu.migrations[1]),
+            self.cpus.sum(|cpu| cpu.migrations[2]),
+        ]
     }
 
     /// A snapshot of a watch: what is over is in it once, and forgotten.
@@ -335,7 +580,11 @@ impl BpfCounts {
         let mut tables = self.fill_but_histograms(header);
         tables.histograms = self.cost_rows();
         if let Some(changes) = self.tasks.changes() {
-            tables.histograms.extend(HistogramRow::of("wait", "all", changes.waits.rows()));
+            let seen: u64 = changes.waits.rows().map(|(_, _, count)| count).sum();
+            let is_part = !self.counter.sees_all() && seen > 0 && changes.arrivals > seen;
+            let factor = if is_part { changes.arrivals as f64 / seen as f64 } else { 1.0 };
+            self.told_waits.raise(&changes.waits, factor);
+            tables.histograms.extend(HistogramRow::of("wait", "all", self.told_waits.rows()));
         }
         self.ended.clear();
         self.aggregates = Aggregates::default();
@@ -360,8 +609,13 @@ impl BpfCounts {
             let why = "counted for the whole machine only";
             header.miss(fields::TOTALS_CONTEXT_SWITCHES_IDLE, why);
         }
-        if !self.counter.measures_cost() {
+        if header.totals.migrations.across.is_none() {
+            header.miss(fields::TOTALS_MIGRATIONS, UNSEEN);
+        }
+        if !self.counter.measures_cost() && self.counter.sees_some() {
             header.miss(fields::TASKS_SWITCH_COST_NS, self.asked.why_not_in_place());
+        } else if header.totals.switch_cost_ns.is_none() {
+            header.miss(fields::TASKS_SWITCH_COST_NS, UNSEEN);
         }
         for table in ["tasks", "cpus", "histograms", "intervals"] {
             header.set_source(table, "bpf, counts");
@@ -370,9 +624,17 @@ impl BpfCounts {
         for column in ["voluntary", "involuntary", "run_ns", "wait_ns"] {
             header.set_source(&format!("tasks.{column}"), source);
         }
-        let source = "bpf, counts; in classes of half an octave";
+        let (share, windows) = self.counter.sampled();
+        let source = if self.counter.sees_all() {
+            "bpf, counts; in classes of half an octave".to_owned()
+        } else {
+            format!(
+                "bpf, sampled in {windows} windows, {:.1} % of the time; in classes of half an octave",
+                100.0 * share
+            )
+        };
         for column in ["wait_p50_ns", "wait_p90_ns", "wait_p99_ns", "slice_p50_ns"] {
-            header.set_source(&format!("tasks.{column}"), source);
+            header.set_source(&format!("tasks.{column}"), &source);
         }
         header.set_source("tasks.wakeups", "as many as voluntary switches");
     }
@@ -380,17 +642,21 @@ impl BpfCounts {
 
 impl Source for BpfCounts {
     fn set_followed(&self, tid: u32, on: bool) {
-        self.counter.set_followed(tid, on);
+        let _ = self.counter.set_followed(tid, on);
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {
+        // One that cannot be opened now may be opened later; the number of windows is in the header.
+        let _ = self.counter.poll_windows();
         self.take_ended();
         let now_ns = monotonic_ns();
         let newcomers = self.members.newcomers(now_ns);
         self.follow(&newcomers);
         // A watch without end asks with each snapshot.
-        if self.history == History::Whole && now_ns.saturating_sub(self.before.0) >= ASK_EVERY_NS {
+        if self.history == History::Whole && now_ns >= self.next_ask_ns {
+            let before_ns = thread_cpu_ns();
             self.ask();
+            self.next_ask_ns = now_ns + ASK_EVERY_NS.max((thread_cpu_ns() - before_ns) * ASK_SHARE);
         }
         self.groups.poll(now_ns);
         Vec::new()
@@ -408,10 +674,14 @@ impl Source for BpfCounts {
             lost: self.cpus.sum(|cpu| cpu.refused + cpu.ended_lost),
             ..Progress::default()
         };
-        Status { period: PERIOD, alive: self.members.alive(), progress }
+        Status { period: PERIOD.min(self.counter.window_wait()), alive: self.members.alive(), progress }
     }
 
     fn finish(&mut self, _: u64) -> Vec<SwitchRow> {
+        if !self.counter.sees_all() {
+            self.counter.close_window();
+        }
+        self.wait_for_ends();
         self.ask();
         // A task that ended between the two is in both, and counted once.
         self.take_ended();
@@ -432,9 +702,13 @@ impl Source for BpfCounts {
     }
 
     fn counted(&mut self) -> Counted {
-        let now_ns = self.cpus.cost_ns_by_kind();
-        let before_ns = std::mem::replace(&mut self.cost_ns, now_ns);
-        let cost_ns = |kind: usize| now_ns[kind].saturating_sub(before_ns[kind]);
+        let factor = self.factor();
+        let before_ns = self.cost_ns;
+        for (told, seen) in self.cost_ns.iter_mut().zip(self.cpus.cost_ns_by_kind()) {
+            *told = (*told).max((seen as f64 * factor).round() as u64);
+        }
+        let now_ns = self.cost_ns;
+        let cost_ns = |kind: usize| now_ns[kind] - before_ns[kind];
         let cpus_fell = std::mem::take(&mut self.cpus_fell);
         let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
         for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {
@@ -461,18 +735,46 @@ impl Source for BpfCounts {
     }
 }
 
-/// Adds a task's counts. Switches whose cost was not measured add none.
+/// Adds a task's sums. All its moves are in one of the three: their levels are known of all tasks together.
 fn add(sums: &mut Sums, task: &TaskCounts) {
-    let [same_l2, same_l3, across] = task.migrations;
     sums.voluntary += task.voluntary;
     sums.involuntary += task.involuntary;
     sums.run_ns += task.run_ns;
-    sums.cost_ns += task.cost_ns;
-    sums.migrations = Migrations {
-        same_l2: sums.migrations.same_l2 + same_l2,
-        same_l3: sums.migrations.same_l3 + same_l3,
-        across: sums.migrations.across + across,
-    };
+    sums.migrations.across += task.moves.min(task.arrivals);
+}
+
+/// The level of cache that two CPUs share (0 for level 2, 1 for level 3, 2 for neither), if that is the same of all pairs.
+fn only_level(caches: &CacheGroups) -> Option<usize> {
+    let cpus: Vec<(&u32, &u32)> = caches.l2.iter().zip(&caches.l3).collect();
+    let levels: BTreeSet<usize> = cpus
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| cpus[..index].iter().map(move |other| (one, other)))
+        .map(|(one, other)| {
+            if one.0 == other.0 {
+                0
+            } else if one.1 == other.1 {
+                1
+            } else {
+                2
+            }
+        })
+        .collect();
+    (levels.len() == 1).then(|| levels.into_iter().next()).flatten()
+}
+
+/// Shares of a whole, by weights; none is known where the weights are all 0 and the whole is not. The parts add up to the whole.
+fn split(whole: u64, weights: [f64; 3]) -> [Option<u64>; 3] {
+    let all: f64 = weights.iter().sum();
+    if whole == 0 {
+        return [Some(0); 3];
+    }
+    if all <= 0.0 {
+        return [None; 3];
+    }
+    let first = (whole as f64 * weights[0] / all).round() as u64;
+    let both = ((whole as f64 * (weights[0] + weights[1]) / all).round() as u64).clamp(first, whole);
+    [Some(first), Some(both - first), Some(whole - both)]
 }
 
 fn keep_busiest(tasks: &mut Vec<TaskCounts>) {
@@ -487,4 +789,21 @@ fn merged(pair: &[IntervalRow]) -> IntervalRow {
     let mut row = pair[0].clone();
     pair[1..].iter().for_each(|later| row.merge(later));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_are_told_apart_by_what_was_seen_and_add_up() {
+        assert_eq!(split(10, [1.0, 2.0, 1.0]), [Some(3), Some(5), Some(2)]);
+        assert_eq!(split(1, [1.0, 1.0, 1.0]), [Some(0), Some(1), Some(0)]);
+        assert_eq!((split(7, [0.0; 3]), split(0, [0.0; 3])), ([None; 3], [Some(0); 3]));
+        let caches = |l2: &[u32], l3: &[u32]| CacheGroups { l2: l2.to_vec(), l3: l3.to_vec() };
+        assert_eq!(only_level(&caches(&[0, 0], &[0, 0])), Some(0));
+        assert_eq!(only_level(&caches(&[0, 1, 2], &[0, 0, 0])), Some(1));
+        assert_eq!(only_level(&caches(&[0, 0, 1], &[0, 0, 0])), None);
+        assert_eq!(only_level(&caches(&[0], &[0])), None);
+    }
 }

@@ -172,10 +172,26 @@ impl CountsPart {
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         let counted = self.source.snapshot(now_ns, header);
         let growth = Growth::default();
+        let counted_ns = header.totals.switch_cost_ns.unwrap_or(0);
         header.totals = self.header.totals.merge(&header.totals.delta(&self.base.1, &growth));
+        // The interval is of the second part; the first saw every switch.
+        let seen_ns = header.totals.switch_cost_ns.unwrap_or(0) as f64 - counted_ns as f64;
+        for (figure, sampled) in &mut header.sampled {
+            if figure == "totals.switch_cost_ns" {
+                sampled.ci_low = sampled.ci_low.map(|ns| ns + seen_ns);
+                sampled.ci_high = sampled.ci_high.map(|ns| ns + seen_ns);
+            }
+        }
         header.lost.extend(self.header.lost.iter().cloned());
         header.recorder.memory_bytes = header.recorder.memory_bytes.max(self.header.recorder.memory_bytes);
         self.explain(header);
+        if header.sampled.contains_key("tasks.switch_cost_ns") {
+            // The first part saw every switch.
+            for row in &mut self.events.tasks {
+                row.switch_cost_ci_low_ns = row.switch_cost_ns;
+                row.switch_cost_ci_high_ns = row.switch_cost_ns;
+            }
+        }
         let (events, counts) = aligned(&self.events, counted.delta(&self.base.0, &growth), self.handover_ns);
         events.merge(&counts)
     }

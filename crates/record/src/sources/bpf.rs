@@ -8,7 +8,10 @@ use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
 use crate::sources::privileges::Privileges;
 use horizon::Horizon;
-use libbpf_rs::btf::{Btf, types::Typedef};
+use libbpf_rs::btf::{
+    Btf,
+    types::{Func, Typedef},
+};
 use libbpf_rs::skel::{OpenSkel, Skel as _, SkelBuilder};
 use libbpf_rs::{OpenObject, OpenProgramMut};
 use rings::Rings;
@@ -75,6 +78,8 @@ pub struct Tracepoints {
     pub timer: bool,
     /// `task_rename`.
     pub names: bool,
+    /// `bpf_task_acquire` (6.2 and later), by which a task that ends is kept until its last switch is over.
+    pub keeps_tasks: bool,
 }
 
 impl Tracepoints {
@@ -94,6 +99,7 @@ impl Tracepoints {
             interrupts: has("irq_handler_entry") && has("softirq_entry"),
             timer: has("local_timer_entry"),
             names: has("task_rename"),
+            keeps_tasks: types.type_by_name::<Func<'_>>("bpf_task_acquire").is_some(),
         })
     }
 }

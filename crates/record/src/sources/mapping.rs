@@ -72,18 +72,16 @@ impl<T: Shared> Mapping<T> {
 }
 
 impl Mapping<u64> {
-    /// Sets or clears a bit of a map of bits.
-    pub(super) fn set_bit(&self, bit: u32, on: bool) {
+    /// Sets or clears a bit of a map of bits. Returns whether it was set.
+    pub(super) fn set_bit(&self, bit: u32, on: bool) -> bool {
         let (word, bit) = (bit as usize / 64, 1 << (bit % 64));
         if word >= self.length {
-            return;
+            return false;
         }
         let word = self.atomic(word, 0);
-        if on {
-            word.fetch_or(bit, Ordering::Relaxed);
-        } else {
-            word.fetch_and(!bit, Ordering::Relaxed);
-        }
+        let before =
+            if on { word.fetch_or(bit, Ordering::Relaxed) } else { word.fetch_and(!bit, Ordering::Relaxed) };
+        before & bit != 0
     }
 }
 

@@ -54,17 +54,17 @@ pub struct MachineDelta {
 }
 
 impl MachineWatch {
-    /// Begins to count. Where no source was asked for and programs in the kernel are not to be had, the kernel's own counters are all there
+    /// Begins to count; every switch is seen a share of the time, `sample`. Where no source was asked for and programs in the kernel are not to be had, the kernel's own counters are all there
     /// is, and the header says why.
     ///
     /// # Errors
     /// When the source that was asked for cannot be used, or the machine's facts cannot be read.
-    pub fn begin(source: Option<SourceKind>) -> Result<Self, RecordError> {
+    pub fn begin(source: Option<SourceKind>, sample: f64) -> Result<Self, RecordError> {
         let guard = Guard::begin(KernelReading::read());
         let mode = Some(Mode::Counts);
         // Perf events cannot be used here, so nothing says what would permit them.
         let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
-        let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
+        let options = Options { source, mode, sample, ..Options::new(Target::Machine, PathBuf::new()) };
         let (mut header, chosen, _) = session::prepare(&options, &facts)?;
         let source = opened(&options, chosen, &mut header)?;
         let mut watch = Watch::of(source, header, None, Detail::Everything);

@@ -1,6 +1,7 @@
 //! Looking at this machine.
 
 use super::*;
+use crate::options::DEFAULT_SAMPLE;
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
@@ -28,7 +29,7 @@ fn switches(header: &Header) -> u64 {
 #[test]
 fn what_ended_is_told_once_and_sums_never_fall() {
     for (source, mode) in usable("what_ended_is_told_once_and_sums_never_fall") {
-        let mut watch = Watch::begin(Target::Machine, source, Some(mode)).unwrap();
+        let mut watch = Watch::begin(Target::Machine, source, Some(mode), DEFAULT_SAMPLE).unwrap();
         let mut before: HashMap<(u32, u64), u64> = HashMap::new();
         let mut gone: HashSet<(u32, u64)> = HashSet::new();
         let mut sum = switches(&watch.snapshot().header);
@@ -68,7 +69,8 @@ fn what_ended_is_told_once_and_sums_never_fall() {
 fn a_process_is_looked_at_to_its_end() {
     for (source, mode) in usable("a_process_is_looked_at_to_its_end") {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut watch = Watch::begin(Target::Processes(vec![child.id()]), source, Some(mode)).unwrap();
+        let mut watch =
+            Watch::begin(Target::Processes(vec![child.id()]), source, Some(mode), DEFAULT_SAMPLE).unwrap();
         watch.snapshot();
         assert!(watch.alive(), "{source:?} {mode:?}");
         child.kill().unwrap();
@@ -82,7 +84,7 @@ fn a_process_is_looked_at_to_its_end() {
 
 #[test]
 fn samples_can_be_looked_at_before_the_end() {
-    let mut watch = Watch::begin(Target::Machine, Some(SourceKind::Procfs), None).unwrap();
+    let mut watch = Watch::begin(Target::Machine, Some(SourceKind::Procfs), None, 0.0).unwrap();
     let me = std::process::id();
     for _ in 0..2 {
         let snapshot = watch.snapshot();

@@ -7,14 +7,14 @@ use super::family::{
     CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
     INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES,
     LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY,
-    RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED,
-    UNAVAILABLE, WAIT, WAITS,
+    RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE, SAMPLED_WINDOWS, SOFTIRQ_TIME,
+    SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
 use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
-use swtch_trace::model::Header;
+use swtch_trace::model::{Header, Sampled};
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 use swtch_trace::{CgroupName, PodNames, Tables, TraceView, fields};
 
@@ -114,6 +114,8 @@ pub struct Gauges {
     pub bpf_memory_bytes: Option<u64>,
     /// Time that the last look took, ns.
     pub sample_ns: Option<u64>,
+    /// How the cost of all switches is sampled.
+    pub sampled: Option<Sampled>,
 }
 
 /// Sums that never go back.
@@ -262,6 +264,13 @@ impl Counters {
         let flight = self.flight.as_ref();
         exposition.gauge(&KEPT, &[], flight.map(|flight| flight.kept_ns as f64 / 1e9));
         exposition.gauge(&KEPT_MEMORY, &[], flight.map(|flight| flight.kept_bytes as f64));
+        if let Some(sampled) = gauges.sampled {
+            exposition.gauge(&SAMPLED_SHARE, &[], Some(sampled.share));
+            exposition.gauge(&SAMPLED_WINDOWS, &[], Some(sampled.windows as f64));
+            for (bound, ns) in [("low", sampled.ci_low), ("high", sampled.ci_high)] {
+                exposition.gauge(&SAMPLED_COST, &[bound.to_owned()], ns.map(|ns| ns / 1e9));
+            }
+        }
         exposition.gauge(&RECORDER_SAMPLE, &[], gauges.sample_ns.map(|ns| ns as f64 / 1e9));
         let mut threads: BTreeMap<String, u64> = BTreeMap::new();
         for (path, count) in &gauges.group_threads {

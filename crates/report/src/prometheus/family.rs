@@ -139,6 +139,12 @@ families! {
     RECORDER_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_memory", [], "Memory that swtch itself holds.";
     RECORDER_BPF_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_bpf_memory", [],
         "Memory of its programs in the kernel.";
+    SAMPLED_SHARE = GAUGE, "swtch_sampled_share", [],
+        "Share of the time in which every switch was seen: costs and the distribution of waits are estimates from it. Absent where all were seen.";
+    SAMPLED_WINDOWS = GAUGE, "swtch_sampled_windows", [],
+        "Windows in which every switch was seen, since swtch began.";
+    SAMPLED_COST = (FamilyKind::Gauge, Some("seconds")), "swtch_sampled_switch_cost", ["bound"],
+        "Confidence interval (95 %, by window) of the cost of all switches since swtch began: low, high. Absent with fewer than two windows.";
     RECORDER_SAMPLE = (FamilyKind::Gauge, Some("seconds")), "swtch_recorder_sample", [], "Time that the last snapshot took.";
 }
 

@@ -2,7 +2,7 @@
 
 use super::paragraph;
 use super::stacks;
-use crate::recording::{Summary, source};
+use crate::recording::{Summary, sampled, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
 use std::borrow::Cow;
@@ -195,6 +195,7 @@ fn circumstances(header: &Header) -> String {
         None if provenance.source().is_some_and(SourceKind::is_sampled) => {}
         None => text.push_str("No event was lost.\n"),
     }
+    text.extend(sampled(header).map(|words| words + ".\n"));
     for row in &header.reconciliation {
         text.push_str(&format!(
             "{}: {} counted, the kernel says {} ({}), a difference of {}.\n",

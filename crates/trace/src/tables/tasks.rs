@@ -74,6 +74,10 @@ table! {
         pub cold_switch_ins: Option<u64> [count, Sum],
         /// Direct cost of the switches from this task, and of those from idle to it, measured in place and summed, ns.
         pub switch_cost_ns: Option<u64> [ns, Sum],
+        /// Where `switch_cost_ns` is an estimate from windows: the lower end of its confidence interval (95 %, clustered by window), ns.
+        pub switch_cost_ci_low_ns: Option<u64> [ns, Sum],
+        /// The upper end likewise.
+        pub switch_cost_ci_high_ns: Option<u64> [ns, Sum],
         /// Switches to it that changed the address space.
         pub process_switches: Option<u64> [count, Sum],
         /// Switches to it that did not.
@@ -125,7 +129,15 @@ impl SchedPolicy {
 }
 
 /// Columns that `swtch/trace/2` does not have.
-const SINCE_3: [&str; 5] = ["policy", "nice", "realtime_priority", "cpus_allowed", "idle_elsewhere_ns"];
+const SINCE_3: [&str; 7] = [
+    "policy",
+    "nice",
+    "realtime_priority",
+    "cpus_allowed",
+    "idle_elsewhere_ns",
+    "switch_cost_ci_low_ns",
+    "switch_cost_ci_high_ns",
+];
 
 /// In `swtch/trace/1` the column `cold_switch_ins` is called `displaced`.
 fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {

@@ -5,19 +5,16 @@ use std::borrow::Cow;
 
 /// Waits and slices of a task: since it was as `before`, or since it was first seen.
 pub(super) fn times<'a>(task: &'a TaskCounts, before: Option<&TaskCounts>) -> [Times<'a>; 2] {
-    match before {
-        // It has not been on a CPU.
-        Some(last) if last.switches() == task.switches() && last.arrivals == task.arrivals => {
-            [Times::default(), Times::default()]
-        }
+    let seen = &task.seen;
+    if seen.is_nothing() {
+        return [Times::default(), Times::default()];
+    }
+    match before.map(|before| &before.seen) {
         Some(last) => [
-            Times::since(&task.waits, task.wait_max_ns, &last.waits, last.wait_max_ns),
-            Times::since(&task.slices, task.slice_max_ns, &last.slices, last.slice_max_ns),
+            Times::since(&seen.waits, seen.wait_max_ns, &last.waits, last.wait_max_ns),
+            Times::since(&seen.slices, seen.slice_max_ns, &last.slices, last.slice_max_ns),
         ],
-        None => [
-            Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
-            Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
-        ],
+        None => [Times::all(&seen.waits, seen.wait_max_ns), Times::all(&seen.slices, seen.slice_max_ns)],
     }
 }
 
@@ -29,7 +26,8 @@ pub(super) struct Times<'a> {
 }
 
 impl<'a> Times<'a> {
-    fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
+    fn all(classes: &'a Classes, max_ns: u64) -> Self {
+        let max_ns = classes.rows().next().map(|_| max_ns);
         Self { classes: Some(Cow::Borrowed(classes)), max_ns }
     }
 

@@ -1,11 +1,12 @@
 //! Counts of CPUs, and what they are in the types of a Trace.
 
 use super::shared::{CLASSES, RawCpu};
+use super::windows::Seen;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::Lost;
 use swtch_trace::tables::CpuRow;
 
-/// Each CPU by itself, since the programs were loaded.
+/// Each CPU by itself, since the programs were attached.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuCounts(pub(super) Vec<RawCpu>);
 
@@ -15,7 +16,12 @@ impl CpuCounts {
         self.0.iter().map(of).sum()
     }
 
-    /// Direct cost of the switches between threads, between processes, from or to idle, ns.
+    /// Switches of all kinds, by the kernel's own count.
+    pub(crate) fn all_switches(&self) -> u64 {
+        self.sum(|cpu| cpu.switches + cpu.idle_switches)
+    }
+
+    /// Direct cost of the switches that were seen, between threads, between processes, from or to idle, ns.
     pub(crate) fn cost_ns_by_kind(&self) -> [u64; 3] {
         std::array::from_fn(|kind| self.0.iter().map(|cpu| cpu.cost_ns[kind]).sum())
     }
@@ -24,6 +30,29 @@ impl CpuCounts {
     /// hours.
     pub(crate) fn cost_classes(&self) -> impl Iterator<Item = &[u32; 3 * CLASSES]> {
         self.0.iter().map(|cpu| &cpu.costs_by_kind)
+    }
+
+    /// The figures that windows tell.
+    pub(super) fn seen(&self) -> Seen {
+        let moves: [u64; 3] =
+            std::array::from_fn(|level| self.0.iter().map(|cpu| cpu.migrations[level]).sum());
+        let all_moves = moves.iter().sum();
+        [
+            (self.cost_ns_by_kind().iter().sum(), self.sum(|cpu| cpu.seen)),
+            (self.sum(|cpu| cpu.arrivals_cost_ns), self.sum(|cpu| cpu.arrivals)),
+            (moves[0], all_moves),
+            (moves[1], all_moves),
+            (moves[2], all_moves),
+        ]
+    }
+
+    /// The same less the kernel's sums at the beginning.
+    pub(super) fn less(mut self, begun: &Self) -> Self {
+        for (cpu, begun) in self.0.iter_mut().zip(&begun.0) {
+            cpu.switches = cpu.switches.saturating_sub(begun.switches);
+            cpu.idle_switches = cpu.idle_switches.saturating_sub(begun.idle_switches);
+        }
+        self
     }
 
     /// Counters that fell since `earlier`, which no honest counter does.
@@ -38,13 +67,14 @@ impl CpuCounts {
     }
 
     /// What was lost, also where nothing was: a count that is missing is not the same as one that does not grow.
-    pub(crate) fn lost(&self) -> [Lost; 2] {
+    pub(crate) fn lost(&self) -> [Lost; 3] {
         [
             (
                 self.sum(|cpu| cpu.refused),
-                "arrivals of tasks, because the kernel had no storage for their counts at that moment",
+                "arrivals of tasks in windows, because the kernel had no storage for their counts at that moment",
             ),
             (self.sum(|cpu| cpu.ended_lost), "ends of tasks, because too many ended at once"),
+            (self.sum(|cpu| cpu.early_ends), "last moments of tasks, because they could not be kept until they had ended"),
         ]
         .map(|(events, what)| Lost { cpu: None, events, what: what.to_owned() })
     }
@@ -61,20 +91,21 @@ impl CpuCounts {
     }
 }
 
-fn counters(cpu: &RawCpu) -> [u64; 12] {
-    let RawCpu { switches, idle_switches, costs, forks, threads, execs, exits, refused, ended_lost, .. } =
-        *cpu;
+fn counters(cpu: &RawCpu) -> [u64; 14] {
+    let RawCpu { switches, idle_switches, seen, arrivals, costs, forks, threads, execs, exits, .. } = *cpu;
     let [thread_ns, process_ns, idle_ns] = cpu.cost_ns;
     [
         switches,
         idle_switches,
+        seen,
+        arrivals,
         costs,
         forks,
         threads,
         execs,
         exits,
-        refused,
-        ended_lost,
+        cpu.refused,
+        cpu.ended_lost,
         thread_ns,
         process_ns,
         idle_ns,
@@ -94,5 +125,6 @@ mod tests {
         let now = CpuCounts(vec![cpu(6, 2, 3), cpu(1, 0, 0)]);
         assert_eq!((now.fell(&earlier), now.fell(&CpuCounts::default())), (0, 0));
         assert_eq!((earlier.fell(&now), now.sum(|cpu| cpu.switches)), (3, 7));
+        assert_eq!(now.less(&earlier).rows().iter().map(|row| row.switches).collect::<Vec<_>>(), [1, 1]);
     }
 }

@@ -24,7 +24,7 @@ use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
 use super::NamedProfile;
 use super::prelude::*;
 use super::sections::host;
-use crate::recording::Summary;
+use crate::recording::{Summary, sampled};
 use crate::why::headline;
 
 /// The Traces on the page.
@@ -137,6 +137,7 @@ impl Subject for PricedTrace {
                 text::count(lost)
             ));
         }
+        notices.extend(sampled(header).map(|words| words + "."));
         if let Some(prices) = &self.prices
             && (&prices.host.architecture, &prices.host.cpu_model)
                 != (&header.host.architecture, &header.host.cpu_model)

@@ -3,6 +3,7 @@
 use super::cells::{self, percent, rate};
 use super::state::State;
 use super::window::{CostSource, CpuRates, Window};
+use swtch_stats::LEAST_WINDOWS;
 use swtch_trace::SourceKind;
 
 /// How a piece of text is highlighted. Important facts are shown by words or signs too.
@@ -80,6 +81,11 @@ pub(super) fn cost(window: &Window) -> Pieces {
         CostSource::InPlace => "measured in place",
         _ => "by this machine's Profile",
     }));
+    if let Some(sampled) = &totals.sampled {
+        let few = if sampled.windows < LEAST_WINDOWS { ", too few to decide by" } else { "" };
+        let (windows, share) = (sampled.windows, 100.0 * sampled.share);
+        pieces.push(quiet(format!("sampled in {windows} windows, {share:.1} % of the time{few}")));
+    }
     pieces
 }
 

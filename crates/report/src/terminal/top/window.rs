@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{Header, Unavailable};
+use swtch_trace::model::{Header, Sampled, Unavailable};
 use swtch_trace::tables::{CpuRow, Merge, TaskRow};
 use swtch_trace::{Delta, PodNames, Snapshot, SourceKind, fields};
 
@@ -73,6 +73,9 @@ pub struct Totals {
     pub tasks: u64,
     /// Of those, that ran or switched.
     pub active: u64,
+    /// How the cost is sampled, since the beginning; absent where every switch is seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     /// Events lost in the window.
     pub lost: u64,
     /// Events lost since the beginning.
@@ -243,8 +246,11 @@ impl Maker<'_> {
 
     fn cost_ns(&self, delta: &TaskRow) -> Option<Range> {
         match self.cost_source {
-            // Absent for a task that has not switched yet.
-            CostSource::InPlace => Some(Range::exactly(delta.switch_cost_ns.unwrap_or(0) as f64)),
+            // Absent for a task that has not switched yet; of one that has, it is not known before the first window.
+            CostSource::InPlace => {
+                let known = delta.switch_cost_ns.or((delta.waits == 0).then_some(0));
+                known.map(|ns| Range::exactly(ns as f64))
+            }
             CostSource::Unknown => None,
             CostSource::Profile => {
                 let any = self.model?.any_switch_ns()?;
@@ -291,6 +297,7 @@ impl Maker<'_> {
             cpu: self.machine_shares(),
             tasks: tasks.iter().filter(|row| !row.ended).count() as u64,
             active: tasks.iter().filter(|row| row.is_active()).count() as u64,
+            sampled: header.sampled.get("totals.switch_cost_ns").copied(),
             lost: lost(header),
             lost_ever: lost(&self.later.header),
             pressure: self.pressure(),
