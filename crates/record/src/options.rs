@@ -68,6 +68,12 @@ impl Options {
     }
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self::new(Target::default(), PathBuf::new())
+    }
+}
+
 /// Where the direct cost of a switch comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cost {

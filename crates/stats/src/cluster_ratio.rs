@@ -130,7 +130,9 @@ mod tests {
     fn the_interval_is_that_of_the_mean_where_windows_are_equal() {
         let mut ratio = ClusterRatio::default();
         let values = [3.0, 5.0, 4.0, 8.0];
-        values.iter().for_each(|value| ratio.add(*value, 1.0));
+        for value in values {
+            ratio.add(value, 1.0);
+        }
         // Mean 5, standard deviation sqrt(14/3), Student's point of three degrees 3.18245.
         let width = 3.182_45 * (14.0_f64 / 3.0).sqrt() / 2.0;
         let interval = ratio.interval(0.95).unwrap();
@@ -152,7 +154,9 @@ mod tests {
             ClusterRatio::of_sums(2, [7.1, 2.1], [49.0 + 0.1 * 0.1, 14.0 + 0.1 * 0.1, 4.0 + 0.1 * 0.1])
         );
         let mut empty = ClusterRatio::default();
-        (0..9).for_each(|_| empty.add(0.0, 0.0));
+        for _ in 0..9 {
+            empty.add(0.0, 0.0);
+        }
         assert_eq!((empty.value(), empty.interval(0.95)), (None, None));
     }
 }

@@ -33,7 +33,9 @@ impl Interruptions {
         if self.rows.len() > MOST {
             self.most_ns *= 2;
             self.last.clear();
-            std::mem::take(&mut self.rows).into_iter().for_each(|row| self.push(row));
+            for row in std::mem::take(&mut self.rows) {
+                self.push(row);
+            }
         }
     }
 
