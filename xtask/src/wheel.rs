@@ -47,10 +47,10 @@ pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
     let programs = PROGRAMS.map(|name| Path::new("target/release").join(name));
     carry(programs.clone().into_iter(), None)?;
     for program in programs.iter().filter_map(|program| program.file_name()) {
-        // The line tables are four fifths of it. Where there is no strip, the wheel is larger and just as good.
+        // Where there is no strip, the wheel is larger and just as good.
         match stream(Command::new("strip").arg(Path::new(SCRIPTS).join(program))) {
             Ok(outcome) if outcome.succeeded => {}
-            _ => println!("the programs in the wheel keep their debug information: strip did not run"),
+            _ => println!("the programs in the wheel keep their symbols: strip did not run"),
         }
     }
     if Path::new(WHEELS).is_dir() {
