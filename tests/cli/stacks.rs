@@ -4,7 +4,7 @@ use crate::common::{Home, home, json, run, skip, stderr, stdout, swtch, without_
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const ROUNDS: u64 = 300;
 
@@ -62,8 +62,10 @@ fn most_frequent(summary: &Value) -> &Value {
 /// The culprit comes first, with a switch for each sleep. Code that is compiled while it runs has a name later than its first switches.
 fn names_the_culprit(summary: &Value, least: u64) {
     let found = functions(summary, "voluntary");
-    // Go's scheduler has threads of its own, which sleep as they like.
-    let (function, switches) = found.iter().find(|(name, _)| !name.starts_with("runtime.")).unwrap();
+    // The schedulers of Go and of Node.js have threads of their own, which sleep the more often the longer the program takes.
+    let of_runtime =
+        |name: &str| ["runtime.", "v8::", "node::", "uv_"].iter().any(|start| name.starts_with(start));
+    let (function, switches) = found.iter().find(|(name, _)| !of_runtime(name)).unwrap();
     assert!(function.contains("culprit"), "{found:?}");
     assert!((least..=ROUNDS + 30).contains(switches), "{found:?}");
 }
@@ -225,6 +227,103 @@ fn the_code_of_other_languages_is_named() {
     } else {
         skip(test, "no Node.js here");
     }
+}
+
+/// Functions of `programs/offcpu.c`, by their time off the CPU.
+const SLEEPERS: [&str; 4] = ["fetch_order", "store_order", "refresh_cache", "write_log"];
+
+/// Two tools that share no code with this one watch the same process at the same time: BCC's offcputime and a line of bpftrace.
+#[test]
+fn other_tools_name_the_same_three_functions_first() {
+    let test = "other_tools_name_the_same_three_functions_first";
+    if let Some(why) = without_bpf() {
+        return skip(test, &why);
+    }
+    let home = home();
+    let program = home.path().join("program");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(source("offcpu.c"));
+    if !compiled(&mut compiler) {
+        return skip(test, "no C compiler here");
+    }
+    let mut program = Command::new(program).stdin(Stdio::piped()).spawn().unwrap();
+    let pid = program.id().to_string();
+    let line = format!(
+        "tracepoint:sched:sched_switch {{
+             if (pid == {pid}) {{ @out[tid] = nsecs; @stack[tid] = ustack; }}
+             if (@out[args->next_pid]) {{
+                 @off[@stack[args->next_pid]] = sum(nsecs - @out[args->next_pid]);
+                 delete(@out[args->next_pid]);
+             }}
+         }}
+         interval:s:2 {{ exit(); }}"
+    );
+    let peers = [("offcputime", vec!["-p", &pid, "2"]), ("bpftrace", vec!["-e", &line])];
+    let running = peers.map(|(name, words)| {
+        let mut peer = Command::new(name);
+        (name, peer.args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn())
+    });
+    let mut recorder = swtch(home.path());
+    recorder.args(["record", "--no-profile", "--stacks", "--json=summary.json", "--duration=2s", "-p", &pid]);
+    let recorded = run(&mut recorder);
+    let ended = running.map(|(name, peer)| (name, peer.map(|peer| peer.wait_with_output().unwrap())));
+    drop(program.stdin.take());
+    program.wait().unwrap();
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let summary = fs::read_to_string(home.path().join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let mut times = [0; SLEEPERS.len()];
+    for row in summary["stacks"].as_array().unwrap().iter().filter(|row| row["reason"] != "wake") {
+        let is_in = |name: &&str| row["frames"].as_array().unwrap().iter().any(|frame| frame == *name);
+        if let Some(place) = SLEEPERS.iter().position(|name| is_in(&name)) {
+            times[place] += row["off_cpu_ns"].as_u64().unwrap();
+        }
+    }
+    let ours = first_three("swtch", times);
+    assert_eq!((ours[0], &ours), ("fetch_order", &first_three("expected", [4, 3, 2, 1])));
+    for (name, output) in ended {
+        match output {
+            Ok(output) if output.status.success() => {
+                assert_eq!(
+                    first_three(name, sleepers(&stdout(&output))),
+                    ours,
+                    "{name}: {}",
+                    stdout(&output)
+                );
+            }
+            Ok(output) => skip(test, &format!("{name} does not run here: {}", stderr(&output).trim())),
+            Err(_) => skip(test, &format!("no {name} here (Debian's libbpf-tools and bpftrace have them)")),
+        }
+    }
+}
+
+/// Times by function in stacks as text: frames by line, then the time.
+fn sleepers(text: &str) -> [u64; SLEEPERS.len()] {
+    let (mut times, mut place) = ([0; SLEEPERS.len()], None);
+    for line in text.lines().map(str::trim) {
+        let name = line.split('+').next().unwrap();
+        place = SLEEPERS.iter().position(|known| *known == name).or(place);
+        if let Ok(time) = line.trim_start_matches("]:").trim().parse::<u64>() {
+            if let Some(place) = place.take() {
+                times[place] += time;
+            }
+        }
+    }
+    times
+}
+
+/// The first three by time, sorted by name below the first: in a short time two may change places.
+fn first_three(tool: &str, times: [u64; SLEEPERS.len()]) -> Vec<&'static str> {
+    let all = times.iter().sum::<u64>() as f64;
+    let mut places: Vec<usize> = (0..times.len()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(times[*place]));
+    let shares = places
+        .iter()
+        .map(|place| format!("{} {:.1} %", SLEEPERS[*place], 100.0 * times[*place] as f64 / all));
+    println!("{tool}: {}", shares.collect::<Vec<_>>().join(", "));
+    let mut first: Vec<&str> = places.iter().take(3).map(|place| SLEEPERS[*place]).collect();
+    first[1..].sort_unstable();
+    first
 }
 
 /// A Python that writes names for perf.
