@@ -62,9 +62,10 @@ fn most_frequent(summary: &Value) -> &Value {
 /// The culprit comes first, with a switch for each sleep. Code that is compiled while it runs has a name later than its first switches.
 fn names_the_culprit(summary: &Value, least: u64) {
     let found = functions(summary, "voluntary");
-    // The schedulers of Go and of Node.js have threads of their own, which sleep the more often the longer the program takes.
-    let of_runtime =
-        |name: &str| ["runtime.", "v8::", "node::", "uv_"].iter().any(|start| name.starts_with(start));
+    // The runtimes of Go, Node.js and Java have threads of their own, which sleep the more often the longer the program takes.
+    let of_runtime = |name: &str| {
+        ["runtime.", "v8::", "node::", "uv_", "os::"].iter().any(|start| name.starts_with(start))
+    };
     let (function, switches) = found.iter().find(|(name, _)| !of_runtime(name)).unwrap();
     assert!(function.contains("culprit"), "{found:?}");
     assert!((least..=ROUNDS + 30).contains(switches), "{found:?}");
@@ -227,6 +228,53 @@ fn the_code_of_other_languages_is_named() {
     } else {
         skip(test, "no Node.js here");
     }
+}
+
+#[test]
+fn the_code_of_java_is_named() {
+    let test = "the_code_of_java_is_named";
+    if let Some(why) = without_bpf() {
+        return skip(test, &why);
+    }
+    let home = home();
+    let mut compiler = Command::new("javac");
+    if !compiled(compiler.arg("-d").arg(home.path()).arg(source("Stacks.java"))) {
+        return skip(test, "no javac here");
+    }
+    // Each method of the program is compiled before its first call, by itself, so that a short program suffices.
+    let compiled = ["-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,Stacks::*"];
+    let apart = ["-XX:CompileCommand=dontinline,Stacks::*", "-XX:+PreserveFramePointer"];
+    let named = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-cp", ".", "Stacks"];
+    let summary = recorded(&home, &[], &[&["java"], &compiled[..], &apart[..], &named[..]].concat());
+    names_the_culprit(&summary, ROUNDS / 2);
+}
+
+#[test]
+fn files_of_another_mount_namespace_are_read() {
+    let test = "files_of_another_mount_namespace_are_read";
+    if let Some(why) = without_bpf() {
+        return skip(test, &why);
+    }
+    let home = home();
+    let program = home.path().join("program");
+    let mut compiler = Command::new("cc");
+    if !compiled(compiler.args(["-O2", "-pthread", "-o"]).arg(&program).arg(source("stacks.c"))) {
+        return skip(test, "no C compiler here");
+    }
+    fs::create_dir(home.path().join("inside")).unwrap();
+    // Only this command sees the mount, which goes with it.
+    let hidden = "mount -t tmpfs none inside && cp program inside/hidden && exec inside/hidden 2000";
+    let can = Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "none"]).arg(home.path()).output();
+    match can {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => return skip(test, &stderr(&output)),
+        Err(_) => return skip(test, "no unshare here"),
+    }
+    let summary = recorded(&home, &[], &["unshare", "-m", "sh", "-c", hidden]);
+    assert!(fs::read_dir(home.path().join("inside")).unwrap().next().is_none(), "the file was seen here");
+    let found = functions(&summary, "voluntary");
+    assert_eq!(found[0].0, "culprit", "{found:?}");
+    assert!(found[0].1 >= 1000, "{found:?}");
 }
 
 /// Functions of `programs/offcpu.c`, by their time off the CPU.

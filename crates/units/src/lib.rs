@@ -1,5 +1,5 @@
 //! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), and the
+//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), text that is cut ([`shortened`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), and the
 //! [`Observer`] of what takes long.
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
@@ -19,6 +19,6 @@ mod words;
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
 pub use observer::{Observer, Silent};
-pub use table::{TextTable, grouped};
+pub use table::{TextTable, grouped, shortened};
 pub use time::{ParseTimeError, format_ns, parse_duration, parse_ns, utc};
 pub use words::{UnknownWord, Word, parse_word};

@@ -19,6 +19,19 @@ pub fn grouped(digits: &str) -> String {
     text
 }
 
+/// At most `most` characters, the last an ellipsis when something was cut.
+///
+/// ```
+/// assert_eq!(["switch", "to a switch"].map(|text| swtch_units::shortened(text, 6)), ["switch", "to a…"]);
+/// ```
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// A table for terminals: columns that line up, two spaces between them. The first column has names, flush left; the others have figures,
 /// flush right, unless [`left`](Self::left) and [`right`](Self::right) say otherwise. No line ends in a space.
 ///

@@ -27,6 +27,7 @@ struct stack_counts {
 	u64 switches;
 	u64 off_cpu_ns; /* from the switch until the task had a CPU again, waiting for one included */
 	u64 wait_ns;	/* of it, ready and waiting for a CPU */
+	u64 check;	/* another hash of the frames */
 };
 
 /* How the caller of an instruction is found. */
@@ -74,6 +75,7 @@ struct stack_losses {
 	u64 full;	/* the table of stacks was full */
 	u64 ring;	/* the ring of new stacks was full */
 	u64 storage;	/* the kernel had no storage for a task, or none at this moment */
+	u64 collided;	/* counted with another stack of the same hash */
 	/* stacks of which a rule was missing: those of the current stretch of time, and when it began */
 	u64 unsettled;
 	u64 since_ns;

@@ -117,6 +117,8 @@ pub(crate) struct StackLosses {
     pub(crate) ring: u64,
     /// Times away from a CPU, because the kernel had no storage for the task.
     pub(crate) storage: u64,
+    /// Switches and wake-ups that were counted with another stack of the same hash.
+    pub(crate) collided: u64,
 }
 
 /// The programs, attached.
@@ -128,15 +130,16 @@ pub(crate) struct StackPrograms {
 }
 
 impl StackPrograms {
-    /// Loads the programs; `entries` is how many stacks the kernel's table holds.
+    /// Loads the programs; `entries` is how many stacks the kernel's table holds, `hash_mask` the bits of a stack's hash that count.
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub(crate) fn load(scoped: bool, entries: u32) -> Result<Self, BpfError> {
+    pub(crate) fn load(scoped: bool, entries: u32, hash_mask: u64) -> Result<Self, BpfError> {
         let words = task_limit().div_ceil(64);
         let skeleton = loaded(StacksSkelBuilder::default(), |open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.scoped = scoped;
+                constants.hash_mask = hash_mask;
                 constants.followed_words = words;
             }
             open.maps.counts.set_max_entries(entries)?;
@@ -209,10 +212,13 @@ impl StackPrograms {
     pub(crate) fn losses(&self) -> StackLosses {
         let read = self.skeleton.maps.losses.lookup_percpu(&[0; 4], MapFlags::ANY);
         let mut sum = StackLosses::default();
-        for [full, ring, storage] in read.ok().flatten().iter().flatten().filter_map(|bytes| words(bytes)) {
+        for [full, ring, storage, collided] in
+            read.ok().flatten().iter().flatten().filter_map(|bytes| words(bytes))
+        {
             sum.full += full;
             sum.ring += ring;
             sum.storage += storage;
+            sum.collided += collided;
         }
         sum
     }
@@ -258,4 +264,35 @@ fn parse(bytes: &[u8]) -> Option<NewStack> {
         kernel: frames.get(user..user + kernel)?.to_vec(),
         copy: bytes.get(COPY_AT..COPY_AT + copied)?.to_vec(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    /// Losses while this thread sleeps in two ways.
+    fn losses(hash_mask: u64) -> Result<StackLosses, BpfError> {
+        let mut programs = StackPrograms::load(true, 1 << 10, hash_mask)?;
+        programs.attach()?;
+        programs.set_followed(crate::task_info::own_tid(), true);
+        let (_sender, receiver) = mpsc::channel::<()>();
+        for _ in 0..10 {
+            sleep(Duration::from_millis(1));
+            let _ = receiver.recv_timeout(Duration::from_millis(1));
+        }
+        programs.detach();
+        Ok(programs.losses())
+    }
+
+    #[test]
+    fn stacks_of_one_hash_are_counted() {
+        match losses(0) {
+            Ok(found) => assert!(found.collided > 0, "{found:?}"),
+            Err(error) => return eprintln!("SKIP stacks_of_one_hash_are_counted: {error}"),
+        }
+        assert_eq!(losses(u64::MAX).unwrap().collided, 0);
+    }
 }

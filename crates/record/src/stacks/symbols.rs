@@ -4,7 +4,7 @@ use super::processes::{Found, Processes};
 use crate::sources::stacks::{NewStack, Rule};
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub(crate) struct NamedStack {
     pub(crate) function: String,
     /// An interrupt did it, not the task.
     pub(crate) interrupt: bool,
+    /// Code that the program wrote itself has no name yet.
+    pub(crate) unnamed_code: bool,
 }
 
 /// Resolves addresses; each only once.
@@ -33,9 +35,15 @@ pub(crate) struct Symbols {
     kernel: HashMap<u64, String>,
     files: HashMap<(usize, u64), Option<String>>,
     written: HashMap<u32, PerfMap>,
-    /// Frames without a name, by what they are in.
-    pub(crate) nameless: BTreeMap<String, u64>,
+    /// Files, and the kernel, with frames that have no name.
+    nameless: BTreeSet<String>,
+    /// Code without a name that programs wrote themselves, by process and address.
+    unnamed_code: HashSet<(u32, u64)>,
 }
+
+/// What names the code that programs write themselves.
+const UNNAMED_CODE: &str = "code that programs write themselves; node --perf-basic-prof, python -X perf and \
+                            java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit name it";
 
 impl Symbols {
     pub(crate) fn new() -> Self {
@@ -45,7 +53,8 @@ impl Symbols {
             kernel: HashMap::new(),
             files: HashMap::new(),
             written: HashMap::new(),
-            nameless: BTreeMap::new(),
+            nameless: BTreeSet::new(),
+            unnamed_code: HashSet::new(),
         }
     }
 
@@ -69,7 +78,7 @@ impl Symbols {
         if let Some(entry) = entry {
             names.truncate(entry + 1);
         }
-        let mut own = None;
+        let (mut own, mut unnamed_code) = (None, false);
         if !interrupted {
             for (index, address) in user.iter().enumerate() {
                 // The call itself, not what follows it: that may be another function.
@@ -79,6 +88,7 @@ impl Symbols {
                     break;
                 }
                 let name = self.of_user(processes, pid, call, found);
+                unnamed_code |= self.unnamed_code.contains(&(pid, call));
                 let file = match found {
                     Found::File { file, .. } => Some(processes.files[file].name()),
                     _ => None,
@@ -92,7 +102,13 @@ impl Symbols {
         }
         let function = own.map(|(_, name)| name).or_else(|| innermost(&names)).unwrap_or_default();
         names.reverse();
-        NamedStack { frames: names.join(";"), function, interrupt: interrupted }
+        NamedStack { frames: names.join(";"), function, interrupt: interrupted, unnamed_code }
+    }
+
+    /// What has frames without a name.
+    pub(crate) fn nameless(&self) -> Vec<&str> {
+        let code = (!self.unnamed_code.is_empty()).then_some(UNNAMED_CODE);
+        self.nameless.iter().map(String::as_str).chain(code).collect()
     }
 
     fn of_kernel(&mut self, address: u64) -> String {
@@ -105,10 +121,7 @@ impl Symbols {
         let name = if let Ok(Symbolized::Sym(symbol)) = found {
             format!("{}{KERNEL}", clean(&symbol.name))
         } else {
-            *self
-                .nameless
-                .entry("the kernel (kernel.kptr_restrict hides its addresses)".to_owned())
-                .or_default() += 1;
+            self.nameless.insert("the kernel (kernel.kptr_restrict hides its addresses)".to_owned());
             format!("[kernel]{KERNEL}")
         };
         self.kernel.insert(address, name.clone());
@@ -129,7 +142,7 @@ impl Symbols {
             return name.clone();
         }
         let mapped = &mut processes.files[file];
-        *self.nameless.entry(mapped.path.clone()).or_default() += 1;
+        self.nameless.insert(mapped.path.clone());
         let id = mapped.binary().build_id.clone();
         let id = id.map_or_else(String::new, |id| format!(" [build id {id}]"));
         format!("{}+{offset:#x}{id}", mapped.name())
@@ -164,11 +177,12 @@ impl Symbols {
     }
 
     fn of_written(&mut self, processes: &mut Processes, pid: u32, address: u64) -> String {
-        if let Some(name) = self.map_with(processes, pid, address).name(address) {
-            return name.to_owned();
+        let name = self.map_with(processes, pid, address).name(address).map(str::to_owned);
+        if let Some(name) = name {
+            self.unnamed_code.remove(&(pid, address));
+            return name;
         }
-        let what = "code that programs write themselves; node --perf-basic-prof and python -X perf name it";
-        *self.nameless.entry(what.to_owned()).or_default() += 1;
+        self.unnamed_code.insert((pid, address));
         "[no name]".to_owned()
     }
 }
@@ -182,10 +196,11 @@ struct PerfMap {
 
 impl PerfMap {
     fn read(&mut self, path: &Path) {
-        let text = fs::read(path).unwrap_or_default();
-        if text.len() == self.bytes {
+        // It is asked for each address without a name, again and again.
+        if fs::metadata(path).is_ok_and(|file| file.len() == self.bytes as u64) {
             return;
         }
+        let text = fs::read(path).unwrap_or_default();
         // Only what is new; a line that is not complete yet is read the next time.
         let from = if text.len() > self.bytes { self.bytes } else { 0 };
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(from, |place| place + 1).max(from);
@@ -230,11 +245,14 @@ fn innermost(names: &[String]) -> Option<String> {
 /// Names stand between `;`, in lines; those of templates may be longer than a page.
 fn clean(name: &str) -> String {
     const LONGEST: usize = 240;
-    let cleaned = name.replace(';', ":").replace(['\n', '\t'], " ");
-    match cleaned.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &cleaned[..end]),
-        None => cleaned,
-    }
+    swtch_units::shortened(&name.replace(';', ":").replace(['\n', '\t'], " "), LONGEST)
+}
+
+/// The method that a virtual machine for Java compiled: `void Server.handle(int)`, without its type and arguments.
+fn java_method(name: &str) -> Option<&str> {
+    let (before, _) = name.strip_suffix(')')?.split_once('(')?;
+    let (_, method) = before.rsplit_once(' ')?;
+    method.contains('.').then_some(method)
 }
 
 /// How much a function is the program's own: of the C library or a language's runtime 0, of an interpreter 1, of the program 2, of its script 3.
@@ -260,10 +278,17 @@ fn rank(name: &str, file: Option<&str>) -> u8 {
     ];
     const LIBRARIES: [&str; 9] =
         ["libc.", "libc-", "ld-", "libpthread", "libstdc++", "libgcc_s", "libm.", "[vdso]", "linux-vdso"];
-    const INTERPRETERS: [&str; 7] = ["python", "libpython", "node", "libnode", "libjvm", "ruby", "libuv"];
+    const INTERPRETERS: [&str; 10] =
+        ["python", "libpython", "node", "libnode", "java", "libjvm", "libjli", "libjava", "ruby", "libuv"];
+    const OF_JAVA: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
     let begins = |text: &str, starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
     if begins(name, &SCRIPTS) && !name.contains("node:internal") && !name.contains("<frozen ") {
         return 3;
+    }
+    if file.is_none()
+        && let Some(method) = java_method(name)
+    {
+        return if begins(method, &OF_JAVA) { 1 } else { 3 };
     }
     match file {
         Some(file) if begins(file, &LIBRARIES) || begins(name, &RUNTIMES) => 0,
@@ -307,6 +332,12 @@ mod tests {
             ],
             [3, 3, 1]
         );
+        assert_eq!(
+            ["void Shop.pay(int)", "int java.lang.String.hashCode()", "StubRoutines (1)", "Interpreter"]
+                .map(|name| rank(name, None)),
+            [3, 1, 1, 1]
+        );
+        assert_eq!(of("JavaMain", "libjli.so"), 1);
     }
 
     #[test]

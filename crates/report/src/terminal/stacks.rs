@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_trace::TraceView;
 use swtch_trace::tables::{Merge, StackReason, StackRow};
-use swtch_units::{TextTable, format_ns};
+use swtch_units::{TextTable, format_ns, shortened};
 
 /// Functions shown; the page and `--json` have all stacks.
 const SHOWN: usize = 6;
 /// Columns of a function's name.
-const NAME: usize = 44;
+const NAME: usize = 45;
 
 /// The functions with most switches, and what is missing in the stacks; nothing where none were asked for.
 pub(super) fn stacks(trace: TraceView<'_>) -> String {
@@ -42,7 +42,7 @@ fn functions(rows: &[StackRow]) -> String {
     let time = |ns: u64| format_ns(ns as f64);
     for ((function, task, reason), sum) in sorted.iter().take(SHOWN) {
         table.row([
-            beginning(function),
+            shortened(function, NAME),
             (*task).to_owned(),
             reason.name().to_owned(),
             grouped(sum.switches),
@@ -56,12 +56,4 @@ fn functions(rows: &[StackRow]) -> String {
     table.under(&format!(
         "Code that switches most{more}; off CPU: until it ran again, waited: of it, ready and no CPU free"
     ))
-}
-
-/// The beginning of a name that is too long.
-fn beginning(name: &str) -> String {
-    match name.char_indices().nth(NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! Figures as people read them.
 
 use swtch_profile::model::Estimate;
+pub(crate) use swtch_units::shortened;
 use swtch_units::{Bytes, format_ns};
 
 /// What stands for a figure that is not known.
@@ -213,15 +214,6 @@ pub(crate) fn seconds(value: f64) -> String {
     } else {
         format!("{}{NO_BREAK}min {}{NO_BREAK}s", whole / 60, whole % 60)
     }
-}
-
-/// At most `most` characters, the last an ellipsis when something was cut: charts have no room for any name.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
 }
 
 /// `a`, `a and b`, `a, b and c`.

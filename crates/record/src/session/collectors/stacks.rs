@@ -64,7 +64,7 @@ impl Stacks {
 impl Watched {
     fn begin(options: &Options, group: Option<&Cgroup>, entries: u32) -> Result<Self, crate::RecordError> {
         let scoped = options.target != Target::Machine;
-        let mut programs = StackPrograms::load(scoped, entries)?;
+        let mut programs = StackPrograms::load(scoped, entries, u64::MAX)?;
         let processes = Processes::begin(libbpf_cpus());
         programs.attach()?;
         let mut members = Members::of(&options.target, group);
@@ -181,17 +181,22 @@ impl Watched {
     /// The row of the Trace to which a row of the kernel's table belongs.
     fn row(&mut self, key: &StackKey) -> Option<RowKey> {
         let seen = self.seen.get_mut(key)?;
-        if seen.row.is_none() {
-            let named = self.symbols.name(&mut self.processes, &seen.stack);
-            let task = if named.interrupt && seen.stack.reason == StackReason::Wake {
-                INTERRUPT.to_owned()
-            } else {
-                seen.stack.comm.clone()
-            };
-            self.functions.insert(named.frames.clone(), named.function);
-            seen.row = Some((seen.stack.reason, task, named.frames));
+        if seen.row.is_some() {
+            return seen.row.clone();
         }
-        seen.row.clone()
+        let named = self.symbols.name(&mut self.processes, &seen.stack);
+        let task = if named.interrupt && seen.stack.reason == StackReason::Wake {
+            INTERRUPT.to_owned()
+        } else {
+            seen.stack.comm.clone()
+        };
+        self.functions.insert(named.frames.clone(), named.function);
+        let row = (seen.stack.reason, task, named.frames);
+        // A program may name its code later, at its end for example.
+        if !named.unnamed_code {
+            seen.row = Some(row.clone());
+        }
+        Some(row)
     }
 
     fn rows(&mut self) -> BTreeMap<RowKey, StackCounts> {
@@ -244,6 +249,10 @@ impl Watched {
                 losses.storage,
                 "times off the CPU without their stack, because the kernel had no storage for the task",
             ),
+            (
+                losses.collided,
+                "switches and wake-ups counted with another stack, because their hashes are equal",
+            ),
             (self.processes.lost().unwrap_or(0), "mappings of files, whose functions may be without a name"),
         ];
         // Of an earlier call.
@@ -258,7 +267,7 @@ impl Watched {
     /// What is missing in the frames, and why.
     fn shortcomings(&self) -> Vec<(Field, String)> {
         let mut found = Vec::new();
-        let nameless: Vec<&str> = self.symbols.nameless.keys().map(String::as_str).collect();
+        let nameless = self.symbols.nameless();
         if !nameless.is_empty() {
             let why = format!(
                 "functions without a name, because symbols are missing (stripped): {}",
