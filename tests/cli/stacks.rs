@@ -322,8 +322,8 @@ fn other_tools_name_the_same_three_functions_first() {
     let summary: Value = serde_json::from_str(&summary).unwrap();
     let mut times = [0; SLEEPERS.len()];
     for row in summary["stacks"].as_array().unwrap().iter().filter(|row| row["reason"] != "wake") {
-        let is_in = |name: &&str| row["frames"].as_array().unwrap().iter().any(|frame| frame == *name);
-        if let Some(place) = SLEEPERS.iter().position(|name| is_in(&name)) {
+        let is_in = |name: &str| row["frames"].as_array().unwrap().iter().any(|frame| frame == name);
+        if let Some(place) = SLEEPERS.iter().position(|name| is_in(name)) {
             times[place] += row["off_cpu_ns"].as_u64().unwrap();
         }
     }
@@ -351,10 +351,10 @@ fn sleepers(text: &str) -> [u64; SLEEPERS.len()] {
     for line in text.lines().map(str::trim) {
         let name = line.split('+').next().unwrap();
         place = SLEEPERS.iter().position(|known| *known == name).or(place);
-        if let Ok(time) = line.trim_start_matches("]:").trim().parse::<u64>() {
-            if let Some(place) = place.take() {
-                times[place] += time;
-            }
+        if let Ok(time) = line.trim_start_matches("]:").trim().parse::<u64>()
+            && let Some(place) = place.take()
+        {
+            times[place] += time;
         }
     }
     times
