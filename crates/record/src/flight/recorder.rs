@@ -405,7 +405,8 @@ impl Recorder {
         let seconds = (end.at_ns() - begin.at_ns()) as f64 / 1e9;
         let events: u64 = chunks.iter().map(|chunk| chunk.packed.events.len() as u64).sum();
         let (of_event, of_task, least) = TRACE_BYTES;
-        let needed = events * of_event + tasks.len() as u64 * of_task + least;
+        let born: u64 = chunks.iter().map(|chunk| chunk.packed.lives.len() as u64).sum();
+        let needed = events * of_event + (tasks.len() as u64 + born) * of_task + least;
         let folder = &self.options.folder;
         match bytes_of_traces(folder) {
             Ok(bytes) if bytes + needed > self.options.limits.bytes => {
