@@ -78,7 +78,7 @@ import os, time
 from swtch import span
 for i in range(8):
     with span("nap", id=i):
-        time.sleep(0.03 if i == 5 else 0.002)
+        time.sleep(0.5 if i == 5 else 0.002)
 """
 
 
