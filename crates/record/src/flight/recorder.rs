@@ -32,10 +32,12 @@ use swtch_trace::{Destination, SourceKind};
 use swtch_units::{format_ns, utc};
 
 /// Memory of the rings: they are read as long as the machine runs, so less than those of a recording.
-const RING_BYTES_PER_CPU: u64 = 8 << 20;
+const RING_BYTES_PER_CPU: u64 = 16 << 20;
 const MOST_RING_BYTES: u64 = 128 << 20;
 /// Part of the memory for kept events that those may take which wait for earlier ones of a CPU.
 const WAITING_PART: u64 = 4;
+/// The nice value of the thread that reads the rings, where it may have it: they fill up while other tasks keep it from its CPU.
+const READER_NICE: i32 = -10;
 /// The nice value of the thread that writes. At 19 it would wait for minutes where tasks wait for CPUs, which is when a Trace is wanted.
 const WRITER_NICE: i32 = 10;
 /// How often tasks whose end was lost are looked for, ns.
@@ -195,6 +197,7 @@ impl Recorder {
             in_place: true,
         })?;
         bpf.attach()?;
+        let _ = rustix::process::setpriority_process(None, READER_NICE);
         rights::keep_only(rights::of_watch(SourceKind::BpfEvents, &header), &mut header);
         let tids = task_info::all().into_iter();
         let tasks: Vec<TaskInfo> = tids.filter_map(|tid| task_info::task(tid, groups.hierarchy())).collect();
