@@ -114,7 +114,10 @@ impl BpfCounts {
         let groups = GroupNames::begin();
         let in_place = options.cost == Cost::InPlace;
         let caches = CacheGroups::of(&header.host);
-        let mut counter = Counter::load(scoped, groups.is_of_cpu(), in_place, options.sample, &caches)?;
+        // While a recording writes its tables, it reads nothing.
+        let ended_bytes = if history == History::Whole { 4 << 20 } else { 512 << 10 };
+        let mut counter =
+            Counter::load(scoped, groups.is_of_cpu(), in_place, options.sample, &caches, ended_bytes)?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
             counter.set_followed(*tid, true);

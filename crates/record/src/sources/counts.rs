@@ -26,8 +26,7 @@ use swtch_trace::accumulate::CacheGroups;
 use swtch_trace::growth::{Growth, difference};
 use windows::{Action, Windows};
 
-/// Memory for the records of ended tasks, for each CPU and at most: many may end between two polls.
-const ENDED_BYTES: usize = 2 << 20;
+/// Memory for the records of ended tasks, at most: many may end between two polls.
 const MOST_ENDED_BYTES: usize = 32 << 20;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
@@ -286,7 +285,7 @@ pub(crate) struct Counter {
 impl Counter {
     /// Loads the programs without attaching them. Those at switches see `share` of the time, and measure the cost of every switch where it
     /// happens if `in_place`. With `cpu_hierarchy`, a task's cgroup is that of the cpu controller's own hierarchy (version 1), otherwise
-    /// of the common one (version 2).
+    /// of the common one (version 2). `ended_bytes` of memory for each CPU hold the records of ended tasks until they are read.
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
@@ -296,12 +295,13 @@ impl Counter {
         in_place: bool,
         share: f64,
         groups: &CacheGroups,
+        ended_bytes: usize,
     ) -> Result<Self, BpfError> {
         let has = Tracepoints::probe()?;
         let (entry_exit, keeps_ending) = (has.entry_exit && in_place && share > 0.0, has.keeps_tasks);
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
-        let ring_bytes = (ENDED_BYTES * cpus).next_power_of_two().min(MOST_ENDED_BYTES);
+        let ring_bytes = (ended_bytes * cpus).next_power_of_two().min(MOST_ENDED_BYTES);
         let skeleton = loaded(CountsSkelBuilder::default(), |open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.scoped = scoped;
