@@ -4,7 +4,7 @@
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
 //! Modules: `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
-//! time), `export` (formats: one row each), `prometheus`.
+//! time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
 #![forbid(unsafe_code)]
 
 pub mod export;
@@ -13,6 +13,7 @@ pub mod html;
 mod intervals;
 pub mod perfetto;
 pub mod prometheus;
+mod proto;
 pub mod recording;
 pub mod shares;
 pub mod stack_weight;

@@ -16,16 +16,15 @@
 mod counters;
 mod events;
 mod names;
-pub(crate) mod proto;
 mod spans;
 mod stacks;
 mod tasks;
 
 use crate::export::{ExportError, Exported, Exporter};
+use crate::proto::Message;
 use crate::tables::lost;
 use events::Events;
 use names::Names;
-use proto::Message;
 use std::io::{self, Write};
 use swtch_cost::divided;
 use swtch_trace::Trace;

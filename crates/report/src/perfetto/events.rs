@@ -1,8 +1,8 @@
 //! Switches and wake-ups, as ftrace would have recorded them.
 
 use super::names::Names;
-use super::proto::Message;
 use super::{Packets, packet};
+use crate::proto::Message;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};

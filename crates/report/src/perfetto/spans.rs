@@ -1,7 +1,7 @@
 //! Spans: a slice each, and in the slow ones a slice for each part of their time.
 
-use super::proto::Message;
 use super::{Packets, packet};
+use crate::proto::Message;
 use crate::why::title;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};

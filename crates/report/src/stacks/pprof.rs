@@ -2,7 +2,7 @@
 
 use super::{Numbers, rows};
 use crate::export::{Exported, Exporter};
-use crate::perfetto::proto::Message;
+use crate::proto::Message;
 use crate::stack_weight::StackWeight;
 use crate::tables::left_out;
 use swtch_trace::Trace;
