@@ -19,7 +19,7 @@ fn a_term_is_explained_by_any_of_its_names() {
         whole.starts_with("run-queue wait (also: wait, scheduling latency)\n  The time in which"),
         "{whole}"
     );
-    assert!(whole.contains("\n  See: run queue, wake-up\n  Page: docs/"), "{whole}");
+    assert!(whole.contains("\n  See: behind, run queue, wake-up\n  Page: docs/"), "{whole}");
     assert_eq!((printed(&["Run-Queue wait"]), printed(&["scheduling latency"])), (whole.clone(), whole));
     let all = printed(&[]);
     assert!(all.lines().count() > 50 && all.lines().any(|line| line == "c1"), "{all}");

@@ -78,6 +78,7 @@ fn windows_for_machines_have_the_names_they_promise() {
         assert!(task["cgroup"].is_string(), "{source}: {task}");
         let sees = source == "--events";
         assert_eq!(task["preempted_by"].is_array(), sees, "{source}");
+        assert_eq!(task["behind"].is_array(), sees, "{source}: {task}");
         assert_eq!(task["rates"]["wait_max_ns"].is_null(), source == "--source=procfs", "{source}: {task}");
         let missing = windows[0]["unavailable"].as_array().unwrap();
         assert_eq!(missing.iter().any(|row| row["what"] == "preemptions"), !sees, "{source}");

@@ -11,6 +11,7 @@
 //! - A wake-up is an ftrace event `sched_waking` at the time from which the task waited, since a switch has no other time of it. A wake-up
 //!   without a waker is marked as done in an interrupt. It is written near the switch that ended the wait, and the viewer sorts.
 //! - A stack is a pile of slices on a track of its task's name (`stacks`).
+//! - A wait of 0.1 ms or more is a slice on its thread's track. Its arguments name what had the CPU meanwhile, and for how long.
 //! - Times are CLOCK_MONOTONIC. They are written as CLOCK_BOOTTIME, which ftrace events have: the two differ only by time asleep.
 
 mod counters;
@@ -19,6 +20,7 @@ mod names;
 mod spans;
 mod stacks;
 mod tasks;
+mod waits;
 
 use crate::export::{ExportError, Exported, Exporter};
 use crate::proto::Message;
@@ -31,6 +33,7 @@ use swtch_trace::Trace;
 use swtch_trace::model::{Header, Scope};
 use swtch_trace::spans::Spans;
 use swtch_trace::tables::StackReason;
+use waits::Waits;
 
 /// Numbers of fields in `TracePacket`.
 mod packet {
@@ -45,6 +48,16 @@ mod packet {
     pub(super) const TRACK_DESCRIPTOR: u32 = 60;
 }
 
+/// Numbers of fields in `TrackEvent`, and of its types.
+mod event {
+    pub(super) const ANNOTATIONS: u32 = 4;
+    pub(super) const TYPE: u32 = 9;
+    pub(super) const TRACK: u32 = 11;
+    pub(super) const NAME: u32 = 23;
+    pub(super) const SLICE_BEGIN: u64 = 1;
+    pub(super) const SLICE_END: u64 = 2;
+}
+
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -54,6 +67,8 @@ pub struct Written {
     pub switches: u64,
     /// Wake-ups.
     pub wakeups: u64,
+    /// Waits of 0.1 ms or more.
+    pub waits: u64,
     /// Threads.
     pub threads: u64,
     /// Counter tracks.
@@ -77,16 +92,18 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_spans: true,
     write: |trace, options, sink| {
         let written = write(trace, options.spans, sink)?;
-        let Written { switches, wakeups, threads, counters, slices, spans, left_out, .. } = written;
+        let Written { switches, wakeups, waits, threads, counters, slices, spans, left_out, .. } = written;
         let of = |count: u64, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
+        let of_waits = of(waits, "waits of 0.1 ms or more");
         let (of_stacks, of_spans) = (of(slices, "slices of stacks"), of(spans, "spans"));
         let text = format!(
-            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters{of_stacks}{of_spans}; \
+            "{switches} switches, {wakeups} wake-ups{of_waits}, {threads} threads, {counters} counters{of_stacks}{of_spans}; \
              open it at https://ui.perfetto.dev"
         );
         let figures = [
             ("switches", switches.into()),
             ("wakeups", wakeups.into()),
+            ("waits", waits.into()),
             ("threads", threads.into()),
             ("counters", counters.into()),
             ("slices", slices.into()),
@@ -116,8 +133,11 @@ pub fn write(trace: &Trace, spans: Option<(&Spans, f64)>, sink: impl Write) -> R
     }
     let mut events = Events::new(start_ns, &names);
     events.reused_numbers(&trace.tasks);
+    let mut waits = Waits::new(start_ns, &names);
     for row in trace.switches() {
-        events.take(&row?);
+        let row = row?;
+        events.take(&row);
+        waits.take(&row, &mut packets)?;
         if events.is_full() {
             events.flush(&mut packets)?;
         }
@@ -128,6 +148,7 @@ pub fn write(trace: &Trace, spans: Option<(&Spans, f64)>, sink: impl Write) -> R
         bytes: packets.bytes,
         switches: events.switches,
         wakeups: events.wakeups,
+        waits: waits.written,
         threads,
         counters,
         slices,
@@ -219,7 +240,7 @@ fn left_out(trace: &Trace) -> Vec<String> {
     if trace.stacks.iter().any(|row| row.reason == StackReason::Wake) {
         left_out.push("stacks of wake-ups".to_owned());
     }
-    let shown = |name: &&str| ["tasks", "wakes", "intervals", "stacks"].contains(name);
+    let shown = |name: &&str| ["tasks", "wakes", "waits", "intervals", "stacks"].contains(name);
     let tables = trace.tables.row_counts().into_iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| name);
     let tables: Vec<&str> = tables.filter(|name| !shown(name)).collect();
     if !tables.is_empty() {

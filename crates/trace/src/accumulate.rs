@@ -24,10 +24,10 @@ use arrivals::Arrivals;
 use distribution::Distribution;
 use interruptions::Interruptions;
 use intervals::Intervals;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use swtch_topology::Host;
 use task::{CgroupName, TaskState};
-use waits::{Front, IdleCpus, Programs};
+use waits::{CpuSet, Front, IdleCpus, Programs};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
 #[derive(Clone, Debug, Default)]
@@ -190,17 +190,17 @@ pub struct Accumulator {
     start_ns: u64,
     caches: CacheGroups,
     /// The tasks that count, when not all do.
-    members: Option<HashSet<u32>>,
-    tasks: HashMap<u32, TaskState>,
+    members: Option<FxHashSet<u32>>,
+    tasks: FxHashMap<u32, TaskState>,
     ended: Vec<(u32, TaskState)>,
-    processes: HashSet<u32>,
+    processes: FxHashSet<u32>,
     cpus: Vec<CpuState>,
     programs: Programs,
     idle: IdleCpus,
     /// The source sees only when tasks come and leave, not between which tasks a CPU switches.
     sees_halves: bool,
-    wakes: HashMap<(u32, u32), Edge>,
-    preemptions: HashMap<(u32, u32), Edge>,
+    wakes: FxHashMap<(u32, u32), Edge>,
+    preemptions: FxHashMap<(u32, u32), Edge>,
     thread_costs: Distribution,
     process_costs: Distribution,
     idle_costs: Distribution,
@@ -223,7 +223,7 @@ impl Accumulator {
         Self {
             start_ns,
             caches,
-            members: scoped.then(HashSet::new),
+            members: scoped.then(FxHashSet::default),
             intervals: Intervals::new(start_ns),
             ..Self::default()
         }
@@ -291,7 +291,7 @@ impl Accumulator {
 
     /// How many tasks exist, of those that count or have come up.
     pub fn task_count(&self) -> u64 {
-        self.members.as_ref().map_or(self.tasks.len(), HashSet::len) as u64
+        self.members.as_ref().map_or(self.tasks.len(), FxHashSet::len) as u64
     }
 
     /// The tasks that count and exist; none when all count.
@@ -721,10 +721,10 @@ impl Accumulator {
             return;
         }
         let Some(task) = self.tasks.get_mut(&tid) else { return };
-        if task.cpu_set.is_none() {
+        if task.cpu_set == CpuSet::Unknown {
             task.cpu_set = self.idle.set(task.scheduling.cpus.as_ref());
         }
-        task.now.idle_then_ns = task.cpu_set.map(|set| self.idle.ns(set, at_ns));
+        task.now.idle_then_ns = self.idle.ns(task.cpu_set, at_ns);
     }
 
     /// A task that counts comes after a wait since `queued_ns`: charges the wait to what had the CPU. A task that was preempted and comes on
@@ -747,9 +747,10 @@ impl Accumulator {
             task.behind.add(began, front, switch.at_ns, ns);
             idle_ns += if front == Front::IDLE { ns } else { 0 };
         });
-        if let (Some(then_ns), Some(set)) = (task.now.idle_then_ns.take(), task.cpu_set) {
+        let idle_now_ns = self.idle.ns(task.cpu_set, switch.at_ns);
+        if let (Some(then_ns), Some(now_ns)) = (task.now.idle_then_ns.take(), idle_now_ns) {
             // While its own CPU is idle, one of them is.
-            let one_ns = self.idle.ns(set, switch.at_ns).saturating_sub(then_ns);
+            let one_ns = now_ns.saturating_sub(then_ns);
             let waited_ns = switch.at_ns.saturating_sub(queued_ns);
             task.idle_elsewhere_ns += one_ns.min(waited_ns).saturating_sub(idle_ns);
         }

@@ -1,7 +1,8 @@
 //! Files within a Trace's directory: their names, the header's reading, and writing whole or not at all.
 
 use crate::error::TraceError;
-use crate::model::{Header, SCHEMA, SCHEMA_1, SCHEMA_2};
+use crate::fields;
+use crate::model::{Header, SCHEMA, SCHEMA_1, SCHEMA_2, Unavailable};
 use crate::tables::TABLES;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -70,6 +71,11 @@ fn upgraded(mut header: Header) -> Header {
         for row in header.unavailable.iter_mut().filter(|row| row.field.as_str() == old) {
             row.field = new.to_owned().into();
         }
+    }
+    if written_by != SCHEMA && !header.lacks(&fields::WAITS) {
+        let reason =
+            "an earlier version of swtch recorded it, which did not charge waits to what had the CPU";
+        header.unavailable.push(Unavailable::new(fields::WAITS, reason));
     }
     header
 }

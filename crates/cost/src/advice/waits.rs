@@ -101,7 +101,7 @@ fn yielding(waiting: &ProgramWaits, part: &WaitPart, front: &str, few_cpus: Opti
 
 fn evidence(waiting: &ProgramWaits, part: &WaitPart) -> String {
     let idle = waiting.idle_elsewhere_ns.map_or(
-        "whether another CPU was idle meanwhile is not known".to_owned(),
+        "whether another CPU was idle meanwhile is not known (-a records all CPUs)".to_owned(),
         |ns| {
             let share = 100.0 * ns as f64 / waiting.wait_ns.max(1) as f64;
             match &waiting.cpus_allowed {

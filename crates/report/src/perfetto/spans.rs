@@ -1,22 +1,12 @@
 //! Spans: a slice each, and in the slow ones a slice for each part of their time.
 
-use super::{Packets, packet};
+use super::{Packets, event, packet};
 use crate::proto::Message;
 use crate::why::title;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use swtch_cost::{DividedSpan, SpanPart};
 use swtch_trace::spans::{Span, Spans};
-
-/// Numbers of fields in `TrackEvent`, and of its types.
-mod event {
-    pub(super) const ANNOTATIONS: u32 = 4;
-    pub(super) const TYPE: u32 = 9;
-    pub(super) const TRACK: u32 = 11;
-    pub(super) const NAME: u32 = 23;
-    pub(super) const SLICE_BEGIN: u64 = 1;
-    pub(super) const SLICE_END: u64 = 2;
-}
 
 /// The number of the first track; the others, of counters and stacks, are fewer.
 const FIRST_TRACK: u64 = 1 << 32;

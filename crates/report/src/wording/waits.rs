@@ -83,7 +83,7 @@ fn facts(part: &WaitPart) -> String {
 /// Whether another CPU was idle meanwhile.
 fn elsewhere(worst: &ProgramWaits) -> String {
     let Some(ns) = worst.idle_elsewhere_ns else {
-        return "Whether another CPU was idle meanwhile is not known.".to_owned();
+        return "Whether another CPU was idle meanwhile is not known; -a records all CPUs.".to_owned();
     };
     let share = 100.0 * ns as f64 / worst.wait_ns.max(1) as f64;
     match &worst.cpus_allowed {

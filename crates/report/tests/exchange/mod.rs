@@ -161,6 +161,74 @@ fn wake_ups_stand_where_the_wait_began() {
     );
 }
 
+/// Task 7 is woken at 1.0 ms on CPU 0, where 8 runs until 1.3 ms and 9 until 1.4 ms. It is preempted at 1.5 ms, and comes on CPU 1 at
+/// 1.8 ms: it waited for CPU 0. A short wait has no slice.
+#[test]
+fn a_wait_is_a_slice_that_names_what_it_was_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let row = |at_us: u64, cpu, prev_tid, next_tid, waited_us: u64| SwitchRow {
+        at_ns: at_us * 1000,
+        cpu,
+        prev_tid,
+        next_tid,
+        prev_state: PrevState::Runnable,
+        waited_ns: (waited_us > 0).then_some(waited_us * 1000),
+        ..SwitchRow::default()
+    };
+    let rows = [
+        SwitchRow { prev_state: PrevState::Sleeping, ..row(500, 0, 7, 8, 0) },
+        row(1300, 0, 8, 9, 50),
+        row(1400, 0, 9, 7, 400),
+        row(1500, 0, 7, 9, 100),
+        row(1800, 1, 0, 7, 300),
+    ];
+    let tasks = [7, 8, 9].map(|tid| task(tid, tid, &format!("task{tid}"), 0, 2_000_000));
+    let (written, bytes) = exported(&write(&place.path().join("run.swtch"), &rows, &tasks, &[]));
+    let packets = messages(&fields(&bytes), 1);
+    let mut threads = Vec::new();
+    let (mut begun, mut ended) = (Vec::new(), Vec::new());
+    for packet in &packets {
+        for descriptor in messages(packet, 60) {
+            for thread in messages(&descriptor, 4) {
+                threads.push((
+                    number(&descriptor, 1),
+                    number(&thread, 1),
+                    number(&thread, 2),
+                    text(&thread, 5),
+                ));
+            }
+        }
+        for slice in messages(packet, 11) {
+            let at_us = (number(packet, 8) - START_NS) / 1000;
+            let facts: Vec<String> = messages(&slice, 4)
+                .iter()
+                .map(|fact| format!("{}: {}", text(fact, 10), text(fact, 6)))
+                .collect();
+            match number(&slice, 9) {
+                1 => begun.push((at_us, number(&slice, 11), text(&slice, 23), facts.join("; "))),
+                2 => ended.push((at_us, number(&slice, 11))),
+                _ => {}
+            }
+        }
+    }
+    let track = |tid: u64| 1 << 63 | tid << 32 | tid;
+    assert_eq!(threads, [(track(7), 7, 7, "task7".to_owned()), (track(9), 9, 9, "task9".to_owned())]);
+    let slice = |at_us, tid, name: &str, facts: &str| (at_us, track(tid), name.to_owned(), facts.to_owned());
+    let expected = [
+        slice(
+            1000,
+            7,
+            "waits behind task8",
+            "began: woken; behind 1: task8, 300 µs (75 %); behind 2: task9, 100 µs (25 %)",
+        ),
+        slice(1400, 9, "waits behind task7", "began: preempted; behind 1: task7, 100 µs (100 %)"),
+        slice(1500, 7, "waits behind task9", "began: preempted; behind 1: task9, 300 µs (100 %)"),
+    ];
+    assert_eq!(begun, expected);
+    assert_eq!(ended, [(1400, track(7)), (1500, track(9)), (1800, track(7))]);
+    assert_eq!(written.waits, 3);
+}
+
 #[test]
 fn processes_and_threads_have_their_names() {
     let place = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::event::Interrupts;
 use crate::tables::InterruptionRow;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The most rows. Beyond that, neighbours become one.
 const MOST: usize = 1 << 15;
@@ -14,13 +14,13 @@ const SHORTEST_NS: u64 = 2_000_000;
 pub(super) struct Interruptions {
     rows: Vec<InterruptionRow>,
     /// The last row of each CPU.
-    last: HashMap<u32, usize>,
+    last: FxHashMap<u32, usize>,
     most_ns: u64,
 }
 
 impl Default for Interruptions {
     fn default() -> Self {
-        Self { rows: Vec::new(), last: HashMap::new(), most_ns: SHORTEST_NS }
+        Self { rows: Vec::new(), last: FxHashMap::default(), most_ns: SHORTEST_NS }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a watch without end forgets, so that memory stays bounded by what exists.
 
 use super::{Accumulator, Edge};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 impl Accumulator {
     /// Keeps sums, and nothing of what is over.
@@ -35,7 +35,7 @@ impl Accumulator {
 }
 
 /// Counts from zero. A pair stays for one more turn, since a wait may end in the next one; then it is gone unless something happened.
-fn begin_anew(edges: &mut HashMap<(u32, u32), Edge>) {
+fn begin_anew(edges: &mut FxHashMap<(u32, u32), Edge>) {
     edges.retain(|_, edge| edge.count > 0 || edge.ns > 0);
     for edge in edges.values_mut() {
         *edge = Edge::default();

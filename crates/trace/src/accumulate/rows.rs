@@ -7,7 +7,7 @@ use crate::tables::{
     CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WaitRow, WakeRow,
     merge_equal,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use swtch_units::CpuList;
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
@@ -168,7 +168,7 @@ impl Accumulator {
 }
 
 /// Rows of a table of pairs, the most frequent first.
-fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) -> R) -> Vec<R> {
+fn edges<R>(edges: &FxHashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) -> R) -> Vec<R> {
     let mut sorted: Vec<((u32, u32), Edge)> = edges
         .iter()
         .filter(|(_, edge)| edge.count > 0 || edge.ns > 0)
@@ -210,7 +210,7 @@ fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> T
         run_ns: task.slices.total_ns() + running_ns,
         wait_ns: task.waits.total_ns(),
         waits: task.waits.count(),
-        idle_elsewhere_ns: task.cpu_set.map(|_| task.idle_elsewhere_ns),
+        idle_elsewhere_ns: task.cpu_set.is_watched().then_some(task.idle_elsewhere_ns),
         wait_p50_ns,
         wait_p90_ns,
         wait_p99_ns,

@@ -1,7 +1,7 @@
 //! One task, as its events make it up.
 
 use super::distribution::Distribution;
-use super::waits::{Charges, Front};
+use super::waits::{Charges, CpuSet, Front};
 use crate::event::{Counts, Scheduling};
 
 /// Migrations by the nearest cache that the two CPUs share.
@@ -43,8 +43,8 @@ pub(super) struct TaskState {
     pub(super) process_switches: u64,
     pub(super) thread_switches: u64,
     pub(super) scheduling: Scheduling,
-    /// The number of the set of CPUs that it may use, once it has waited.
-    pub(super) cpu_set: Option<usize>,
+    /// The CPUs that it may use, once it has waited.
+    pub(super) cpu_set: CpuSet,
     /// The number of its program; none until it is asked for, and after a change of its name.
     pub(super) program: Option<Front>,
     pub(super) behind: Charges,
@@ -86,7 +86,7 @@ impl TaskState {
         known.realtime_priority = new.realtime_priority.or(known.realtime_priority);
         if new.cpus.is_some() && new.cpus != known.cpus {
             known.cpus.clone_from(&new.cpus);
-            self.cpu_set = None;
+            self.cpu_set = CpuSet::Unknown;
             self.now.idle_then_ns = None;
         }
     }

@@ -1,7 +1,7 @@
-//! What had a CPU and when, and what each wait was behind.
+//! What each wait was behind, and whether another CPU was idle meanwhile.
 
 use crate::tables::{InFront, WaitStart};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use swtch_units::CpuList;
 
 /// Sets of CPUs that are watched for idle ones. Tasks with other sets are rare.
@@ -22,7 +22,7 @@ impl Front {
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     names: Vec<String>,
-    numbers: HashMap<String, Front>,
+    numbers: FxHashMap<String, Front>,
 }
 
 impl Programs {
@@ -58,37 +58,84 @@ pub(super) struct Charge {
     until_ns: u64,
 }
 
-/// What a task's waits were behind.
+/// What a task's waits were behind: a hash table, since a task may wait behind many programs, a few at a time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Charges(Vec<Charge>);
+pub(super) struct Charges {
+    /// A power of two, at least half of them free.
+    slots: Vec<Option<Charge>>,
+    used: usize,
+}
 
 impl Charges {
     /// Adds a part of the wait that ends at `until_ns`.
     pub(super) fn add(&mut self, began: WaitStart, front: Front, until_ns: u64, ns: u64) {
-        match self.0.iter_mut().find(|charge| charge.front == front && charge.began == began) {
-            Some(charge) => {
-                charge.waits += u64::from(charge.until_ns != until_ns);
-                charge.until_ns = until_ns;
-                charge.ns += ns;
-            }
-            None => self.0.push(Charge { began, front, waits: 1, ns, until_ns }),
+        if 2 * (self.used + 1) > self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(began, front);
+        if let Some(charge) = &mut self.slots[slot] {
+            charge.waits += u64::from(charge.until_ns != until_ns);
+            charge.until_ns = until_ns;
+            charge.ns += ns;
+        } else {
+            self.used += 1;
+            self.slots[slot] = Some(Charge { began, front, waits: 1, ns, until_ns });
+        }
+    }
+
+    /// Its slot, or the free one that it gets.
+    fn slot(&self, began: WaitStart, front: Front) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = (2 * front.0 as usize + usize::from(began == WaitStart::Woken)) & mask;
+        while self.slots[slot].is_some_and(|charge| charge.front != front || charge.began != began) {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    fn grow(&mut self) {
+        let slots = vec![None; (2 * self.slots.len()).max(4)];
+        for charge in std::mem::replace(&mut self.slots, slots).into_iter().flatten() {
+            let slot = self.slot(charge.began, charge.front);
+            self.slots[slot] = Some(charge);
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Charge> {
-        self.0.iter()
+        self.slots.iter().flatten()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
+    }
+}
+
+/// The CPUs that a task may use, as far as idle ones among them are watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CpuSet {
+    /// It has not waited yet.
+    #[default]
+    Unknown,
+    /// One: no other can be idle.
+    One,
+    /// The set of this number.
+    Watched(usize),
+    /// Too many other sets are watched.
+    Unwatched,
+}
+
+impl CpuSet {
+    /// Whether it is known for how long another CPU was idle.
+    pub(super) fn is_watched(self) -> bool {
+        matches!(self, Self::One | Self::Watched(_))
     }
 }
 
 /// Time in which at least one CPU of a set was idle.
 #[derive(Clone, Debug)]
 struct IdleTime {
-    /// All CPUs when there is none.
-    cpus: Option<Vec<u32>>,
+    /// By CPU; all of them when there is none.
+    cpus: Option<Vec<bool>>,
     idle: u32,
     since_ns: u64,
     ns: u64,
@@ -96,7 +143,7 @@ struct IdleTime {
 
 impl IdleTime {
     fn has(&self, cpu: u32) -> bool {
-        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+        self.cpus.as_ref().is_none_or(|cpus| cpus.get(cpu as usize) == Some(&true))
     }
 }
 
@@ -109,17 +156,28 @@ pub(super) struct IdleCpus {
 }
 
 impl IdleCpus {
-    /// The number of a set of CPUs; absent when too many sets are watched already.
-    pub(super) fn set(&mut self, cpus: Option<&CpuList>) -> Option<usize> {
-        let cpus = cpus.map(CpuList::numbers);
-        let found = self.sets.iter().position(|set| set.cpus == cpus);
-        if found.is_some() || self.sets.len() >= CPU_SETS {
-            return found;
+    /// A set of CPUs, watched from now on; all CPUs where they are not known.
+    pub(super) fn set(&mut self, cpus: Option<&CpuList>) -> CpuSet {
+        let numbers = cpus.map(CpuList::numbers);
+        if numbers.as_ref().is_some_and(|numbers| numbers.len() == 1) {
+            return CpuSet::One;
+        }
+        let cpus = numbers.map(|numbers| {
+            let most = numbers.last().map_or(0, |last| *last as usize + 1);
+            let mut cpus = vec![false; most];
+            numbers.iter().for_each(|cpu| cpus[*cpu as usize] = true);
+            cpus
+        });
+        if let Some(found) = self.sets.iter().position(|set| set.cpus == cpus) {
+            return CpuSet::Watched(found);
+        }
+        if self.sets.len() >= CPU_SETS {
+            return CpuSet::Unwatched;
         }
         let mut set = IdleTime { cpus, idle: 0, since_ns: 0, ns: 0 };
         set.idle = self.idle.iter().zip(0..).filter(|(idle, cpu)| **idle && set.has(*cpu)).count() as u32;
         self.sets.push(set);
-        Some(self.sets.len() - 1)
+        CpuSet::Watched(self.sets.len() - 1)
     }
 
     /// A CPU becomes idle, or no longer is.
@@ -140,9 +198,14 @@ impl IdleCpus {
         }
     }
 
-    /// How long one of the set's CPUs was idle, until `at_ns`.
-    pub(super) fn ns(&self, set: usize, at_ns: u64) -> u64 {
-        let set = &self.sets[set];
-        set.ns + if set.idle > 0 { at_ns.saturating_sub(set.since_ns) } else { 0 }
+    /// How long one of the set's CPUs was idle, until `at_ns`; of a set of one nothing, since it is the one that the task waits for.
+    pub(super) fn ns(&self, set: CpuSet, at_ns: u64) -> Option<u64> {
+        match set {
+            CpuSet::Watched(set) => {
+                let set = &self.sets[set];
+                Some(set.ns + if set.idle > 0 { at_ns.saturating_sub(set.since_ns) } else { 0 })
+            }
+            _ => None,
+        }
     }
 }

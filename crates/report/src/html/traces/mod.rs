@@ -15,6 +15,7 @@ mod stalls;
 mod tasks;
 mod timeline;
 mod totals;
+mod waits;
 
 use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, Why, advise, bill, caveats};
 use swtch_topology::Host;
@@ -183,6 +184,7 @@ impl Subject for PricedTrace {
         sections.extend(cgroups::section(subjects));
         sections.extend(stacks::section(subjects));
         sections.extend([
+            waits::section(subjects),
             pairs::section(subjects),
             distributions::section(subjects),
             interrupts::section(subjects),

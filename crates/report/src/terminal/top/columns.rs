@@ -96,6 +96,8 @@ columns! {
     Migrations: "migrations" "MIG/s" 7 12 "moves to another CPU a second" Content::Row(|row| row.rates.migrations_per_s, rate);
     PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "the task that preempts it most, how often a second"
         Content::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
+    Behind: "behind" "BEHIND" 14 4 "what had the CPU while it waited, and for how much of its waiting"
+        Content::Text(Some(|row| row.behind.as_ref().map(|parts| parts.iter().map(|part| part.wait_share).sum())), behind);
     Cgroup: "cgroup" "CGROUP" 20 11 "its cgroup"
         Content::Text(None, |row| row.cgroup_name.as_deref().or(row.cgroup.as_deref()).map_or_else(|| "?".to_owned(), printable));
     CpuNumber: "cpu-number" "CPU" 5 0 "number of the CPU" Content::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
@@ -109,9 +111,9 @@ columns! {
     Idle: "idle" "IDLE%" 6 3 "idle" Content::Cpu(|cpu| cpu.shares.idle, percent);
     Lost: "lost" "LOST" 7 6 "events lost since the last update" Content::Cpu(|cpu| Some(cpu.lost as f64), whole);
     --
-    TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
-    PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
-    CGROUPS = Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Name;
+    TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations Behind PreemptedBy Cgroup;
+    PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations Behind PreemptedBy Cgroup;
+    CGROUPS = Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations Behind PreemptedBy Name;
     CPUS = CpuNumber Switches FromIdle User System Irq SoftIrq Steal IoWait Idle Lost;
 }
 
@@ -145,6 +147,21 @@ fn preempted_by(row: &TopRow) -> String {
         None => UNKNOWN.to_owned(),
         Some([]) => String::new(),
         Some([first, ..]) => format!("{} {}/s", printable(&first.comm), rate(Some(first.per_s))),
+    }
+}
+
+fn behind(row: &TopRow) -> String {
+    match row.behind.as_deref() {
+        None => UNKNOWN.to_owned(),
+        Some([]) => String::new(),
+        Some(parts @ [first, ..]) => {
+            let all: f64 = parts.iter().map(|part| part.wait_share).sum();
+            format!(
+                "{} {:.0} %",
+                printable(first.name()),
+                100.0 * first.wait_share / all.max(f64::MIN_POSITIVE)
+            )
+        }
     }
 }
 
@@ -220,12 +237,13 @@ impl TopColumn {
     /// they do not jump about.
     pub(super) fn order(self, one: &TableLine, other: &TableLine, reverse: bool) -> Ordering {
         let turned = |order: Ordering| if reverse == self.ascends() { order.reverse() } else { order };
-        let found = if self.shape().is_text && self != Self::PreemptedBy {
+        let by_figure = matches!(self.shape().content, Content::Text(Some(_), _));
+        let found = if self.shape().is_text && !by_figure {
             turned(self.text(one).cmp(&self.text(other)))
         } else {
-            let turned = |order: Ordering| match self {
-                Self::PreemptedBy if reverse => order,
-                Self::PreemptedBy => order.reverse(),
+            let turned = |order: Ordering| match (by_figure, reverse) {
+                (true, true) => order,
+                (true, false) => order.reverse(),
                 _ => turned(order),
             };
             match (self.figure(one), self.figure(other)) {
@@ -270,9 +288,10 @@ pub(super) fn fitting(grouping: Grouping, sorted: TopColumn, width: u16) -> Vec<
         .filter(|column| chosen.contains(column))
         .map(|column| (*column, column.shape().width))
         .collect();
-    // Two names and a rate want some room; then the last text takes what is left.
-    if let Some((column, width)) = columns.iter_mut().find(|(column, _)| *column == TopColumn::PreemptedBy) {
-        let more = left.min(28 - column.shape().width);
+    // A name and a figure want some room; then the last text takes what is left.
+    let names = [TopColumn::Behind, TopColumn::PreemptedBy];
+    for (column, width) in columns.iter_mut().filter(|(column, _)| names.contains(column)) {
+        let more = (left / 2).min(28 - column.shape().width);
         *width += more;
         left -= more;
     }

@@ -2,7 +2,7 @@
 
 use super::cells::{UNKNOWN, percent, printable, rate, some_time, time};
 use super::header::{Pieces, Tone};
-use super::rates::{TaskPair, TopRow};
+use super::rates::{Behind, TaskPair, TopRow};
 use super::window::{CostSource, Window};
 use swtch_trace::fields::PREEMPTIONS;
 use swtch_trace::model::Unavailable;
@@ -50,6 +50,7 @@ pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
     put("woken", format!("{}/s", rate(rates.wakeups_per_s)));
     put("migrates", format!("{}/s", rate(rates.migrations_per_s)));
     lines.push(Vec::new());
+    lines.extend(listed("Waits behind", row.behind.as_deref().map(behind), "nothing since the last update"));
     lines.extend(pairs("Preempted by", row.preempted_by.as_deref(), "no task since the last update"));
     lines.extend(pairs("Woken by", row.woken_by.as_deref(), "only interrupts since the last update"));
     let reason = Unavailable::reason_in(&window.unavailable, &PREEMPTIONS);
@@ -82,23 +83,33 @@ fn cost(row: &TopRow, window: &Window) -> String {
     format!("{} % of a CPU{each}, {how}", share.words(|share| percent(Some(share))))
 }
 
-fn pairs(heading: &str, pairs: Option<&[TaskPair]>, nobody: &str) -> Vec<Pieces> {
-    let line = |text: String| vec![(format!("{heading:<14}"), Tone::Quiet), (text, Tone::Plain)];
-    match pairs {
-        None => vec![line(UNKNOWN.to_owned())],
-        Some([]) => vec![line(nobody.to_owned())],
-        Some(pairs) => {
-            let text = |pair: &TaskPair| {
-                let waited = pair.wait_share.map_or_else(String::new, |share| {
-                    format!(", for which it waited {} ms/s", rate(Some(1000.0 * share)))
-                });
-                format!("{} ({}) {}/s{waited}", printable(&pair.comm), pair.tid, rate(Some(pair.per_s)))
-            };
-            let mut lines = vec![line(text(&pairs[0]))];
-            lines.extend(
-                pairs[1..].iter().map(|pair| vec![(format!("{:<14}{}", "", text(pair)), Tone::Plain)]),
-            );
-            lines
-        }
+/// What had the CPU while a row waited, each with its share of the waiting.
+fn behind(parts: &[Behind]) -> Vec<String> {
+    let all: f64 = parts.iter().map(|part| part.wait_share).sum();
+    let words = |part: &Behind| {
+        let share = 100.0 * part.wait_share / all.max(f64::MIN_POSITIVE);
+        format!("{} {share:.0} %, {} ms/s", printable(part.name()), rate(Some(1000.0 * part.wait_share)))
+    };
+    parts.iter().map(words).collect()
+}
+
+fn pairs(heading: &str, pairs: Option<&[TaskPair]>, none: &str) -> Vec<Pieces> {
+    let words = |pair: &TaskPair| {
+        let waited = pair.wait_share.map_or_else(String::new, |share| {
+            format!(", for which it waited {} ms/s", rate(Some(1000.0 * share)))
+        });
+        format!("{} ({}) {}/s{waited}", printable(&pair.comm), pair.tid, rate(Some(pair.per_s)))
+    };
+    listed(heading, pairs.map(|pairs| pairs.iter().map(words).collect()), none)
+}
+
+/// A line for each text, the first one behind `heading`.
+fn listed(heading: &str, texts: Option<Vec<String>>, none: &str) -> Vec<Pieces> {
+    let mut texts = texts.unwrap_or_else(|| vec![UNKNOWN.to_owned()]);
+    if texts.is_empty() {
+        texts.push(none.to_owned());
     }
+    let headings = std::iter::once(heading).chain(std::iter::repeat(""));
+    let line = |(text, heading)| vec![(format!("{heading:<14}"), Tone::Quiet), (text, Tone::Plain)];
+    texts.into_iter().zip(headings).map(line).collect()
 }

@@ -1,7 +1,7 @@
 //! Tasks together: processes and cgroups.
 
 use super::rates::{TaskPair, TopRow};
-use super::window::Window;
+use super::window::{Window, add_behind};
 use std::collections::BTreeMap;
 
 /// What a line of the table is.
@@ -67,6 +67,9 @@ fn grouped<K: Ord>(
                 sum.rates = sum.rates.plus(&task.rates);
                 sum.kernel_thread &= task.kernel_thread;
                 sum.ended &= task.ended;
+                if let (Some(sum), Some(more)) = (&mut sum.behind, &task.behind) {
+                    add_behind(sum, more);
+                }
                 add(&mut sum.preempted_by, task.preempted_by.as_deref());
                 add(&mut sum.woken_by, task.woken_by.as_deref());
             }

@@ -23,7 +23,7 @@ pub use columns::{ParseTopColumnError, TopColumn};
 pub use groups::Grouping;
 pub use json::json;
 pub use keys::{Action, Key};
-pub use rates::{Rates, TaskPair, TopRow};
+pub use rates::{Behind, Rates, TaskPair, TopRow};
 pub use screen::{Look, draw};
 pub use state::{Settings, State};
 pub use text::text;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use swtch_cost::Range;
+use swtch_trace::tables::InFront;
 
 /// Rates of a task, or of several together. What the source does not see is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -73,6 +74,30 @@ pub struct TaskPair {
     pub wait_share: Option<f64>,
 }
 
+/// What had the CPU that a task waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Behind {
+    /// What it is.
+    pub cause: InFront,
+    /// The name of the tasks, where tasks had it.
+    pub program: Option<String>,
+    /// Time that was waited for it, as a share of the time.
+    pub wait_share: f64,
+}
+
+impl Behind {
+    /// Its name in a line.
+    pub(super) fn name(&self) -> &str {
+        match (self.cause, &self.program) {
+            (InFront::Task, Some(program)) if program.is_empty() => "a task that was gone",
+            (InFront::Task, Some(program)) => program,
+            (InFront::Interrupt, _) => "interrupts",
+            (InFront::Idle, _) => "an idle CPU",
+            _ => "not recorded",
+        }
+    }
+}
+
 /// A line of the table: a task, a process, or a cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TopRow {
@@ -94,6 +119,8 @@ pub struct TopRow {
     pub tasks: u64,
     /// What it did.
     pub rates: Rates,
+    /// What had the CPU while it waited, the longest first. Absent if the source does not see single switches.
+    pub behind: Option<Vec<Behind>>,
     /// The tasks that preempted it, the most frequent first. Absent if the source does not see preemptions.
     pub preempted_by: Option<Vec<TaskPair>>,
     /// The tasks that woke it, the most frequent first. Absent if the source does not see wake-ups.

@@ -10,7 +10,7 @@ use swtch_topology::Host;
 use swtch_trace::Snapshot;
 use swtch_trace::fields;
 use swtch_trace::model::{Header, Pressure, Provenance, Scope, SwitchTotals, Unavailable};
-use swtch_trace::tables::{CpuRow, PreemptionRow, Tables, TaskRow, WakeRow};
+use swtch_trace::tables::{CpuRow, InFront, PreemptionRow, Tables, TaskRow, WaitRow, WaitStart, WakeRow};
 
 fn header(recorder: &str) -> Header {
     let provenance =
@@ -113,6 +113,22 @@ fn machine() -> Window {
         PreemptionRow { by_tid: 15, of_tid: 300, count: 20, ns: Some(1_000_000) },
         PreemptionRow { by_tid: 300, of_tid: 201, count: 1000, ns: Some(200_000_000) },
     ];
+    let wait = |of_tid, began, behind, program: &str, ms: u64| WaitRow {
+        of_tid,
+        began,
+        behind,
+        program: program.to_owned(),
+        waits: 10,
+        ns: ms * 1_000_000,
+    };
+    after.tables.waits = vec![
+        wait(201, WaitStart::Preempted, InFront::Task, "batch", 120),
+        wait(201, WaitStart::Woken, InFront::Task, "batch", 40),
+        wait(201, WaitStart::Woken, InFront::Interrupt, "", 40),
+        wait(200, WaitStart::Woken, InFront::Task, "batch", 10),
+        wait(300, WaitStart::Preempted, InFront::Task, "web", 100),
+        wait(300, WaitStart::Preempted, InFront::Task, "kworker/0:1", 20),
+    ];
     after.tables.wakes = vec![WakeRow { waker_tid: 200, wakee_tid: 201, count: 2000, same_cpu: None }];
     Window::between(&before, &after, None)
 }
@@ -132,7 +148,7 @@ fn sampled() -> Window {
     };
     let before = snapshot(10, "procfs", vec![bare(task(200, 200, "web", 0, 0))]);
     let mut after = snapshot(12, "procfs", vec![bare(task(200, 200, "web", 4000, 200))]);
-    for field in [fields::PREEMPTIONS, fields::WAKES, fields::TASKS_WAKEUPS] {
+    for field in [fields::PREEMPTIONS, fields::WAITS, fields::WAKES, fields::TASKS_WAKEUPS] {
         after.header.unavailable.push(Unavailable::new(field, "samples do not see it"));
     }
     Window::between(&before, &after, None)

@@ -1,12 +1,12 @@
 //! What happened between two snapshots.
 
-use super::rates::{Rates, TaskPair, TopRow};
+use super::rates::{Behind, Rates, TaskPair, TopRow};
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Sampled, Unavailable};
-use swtch_trace::tables::{CpuRow, Merge, TaskRow};
+use swtch_trace::tables::{CpuRow, InFront, Merge, TaskRow};
 use swtch_trace::{Delta, PodNames, Snapshot, SourceKind, fields};
 
 /// The number of tasks that are kept of those that preempted a task, and of those that woke it.
@@ -203,7 +203,7 @@ impl Maker<'_> {
         rows.map(|row| {
             let delta = deltas.get(&key(row)).map_or_else(|| unchanged(row), |delta| (*delta).clone());
             let is_last = last.get(&row.tid) == Some(&row.first_ns);
-            let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
+            let (preempted_by, woken_by, behind) = if is_last { pairs.take(row.tid) } else { pairs.none() };
             TopRow {
                 tid: Some(row.tid),
                 pid: Some(row.pid),
@@ -214,6 +214,7 @@ impl Maker<'_> {
                 ended: !is_last,
                 tasks: 1,
                 rates: self.rates(&delta, row),
+                behind,
                 preempted_by,
                 woken_by,
             }
@@ -361,12 +362,13 @@ fn shares(times: [Option<u64>; 7]) -> CpuShares {
     CpuShares { user, system, irq, softirq, steal, iowait, idle }
 }
 
-type Lists = (Option<Vec<TaskPair>>, Option<Vec<TaskPair>>);
+type Lists = (Option<Vec<TaskPair>>, Option<Vec<TaskPair>>, Option<Vec<Behind>>);
 
-/// For each task, the tasks that preempted it and those that woke it.
+/// For each task, the tasks that preempted it, those that woke it, and what had the CPU while it waited.
 struct Pairs {
     preempted: Option<HashMap<u32, Vec<TaskPair>>>,
     woken: Option<HashMap<u32, Vec<TaskPair>>>,
+    behind: Option<HashMap<u32, Vec<Behind>>>,
 }
 
 impl Pairs {
@@ -392,19 +394,45 @@ impl Pairs {
         Self {
             preempted: (!later.header.lacks(&fields::PREEMPTIONS)).then(|| lists(preemptions)),
             woken: (!later.header.lacks(&fields::WAKES)).then(|| lists(wakes)),
+            behind: (!later.header.lacks(&fields::WAITS)).then(|| parts(maker)),
         }
     }
 
     fn take(&mut self, tid: u32) -> Lists {
-        let of = |lists: &mut Option<HashMap<u32, Vec<TaskPair>>>| {
-            lists.as_mut().map(|lists| lists.remove(&tid).unwrap_or_default())
-        };
-        (of(&mut self.preempted), of(&mut self.woken))
+        (of(&mut self.preempted, tid), of(&mut self.woken, tid), of(&mut self.behind, tid))
     }
 
     fn none(&self) -> Lists {
-        (self.preempted.as_ref().map(|_| Vec::new()), self.woken.as_ref().map(|_| Vec::new()))
+        let behind = self.behind.as_ref().map(|_| Vec::new());
+        (self.preempted.as_ref().map(|_| Vec::new()), self.woken.as_ref().map(|_| Vec::new()), behind)
     }
+}
+
+fn of<P>(lists: &mut Option<HashMap<u32, Vec<P>>>, tid: u32) -> Option<Vec<P>> {
+    lists.as_mut().map(|lists| lists.remove(&tid).unwrap_or_default())
+}
+
+/// What had the CPU while each task waited since the last snapshot, the longest first.
+fn parts(maker: &Maker<'_>) -> HashMap<u32, Vec<Behind>> {
+    let mut parts: HashMap<u32, Vec<Behind>> = HashMap::new();
+    for row in &maker.later.tables.waits {
+        let program = (row.behind == InFront::Task).then(|| row.program.clone());
+        let part = Behind { cause: row.behind, program, wait_share: maker.share(row.ns) };
+        add_behind(parts.entry(row.of_tid).or_default(), &[part]);
+    }
+    parts
+}
+
+/// Adds what was in front of one task to what was in front of others.
+pub(super) fn add_behind(sum: &mut Vec<Behind>, more: &[Behind]) {
+    for part in more {
+        let same = |known: &&mut Behind| (known.cause, &known.program) == (part.cause, &part.program);
+        match sum.iter_mut().find(same) {
+            Some(known) => known.wait_share += part.wait_share,
+            None => sum.push(part.clone()),
+        }
+    }
+    sum.sort_by(|a, b| b.wait_share.total_cmp(&a.wait_share));
 }
 
 /// By task; each list with the most frequent first.

@@ -24,7 +24,7 @@ const PAPER: &str = "#1c1f26";
 #[test]
 fn the_picture_in_the_book_is_this_screen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let drawn = svg(&screen(&whole(&root.join("fixtures/traces/machine.swtch"))));
+    let drawn = svg(&screen(&whole(&root.join("fixtures/traces/waits.swtch"))));
     let path = root.join("docs/pictures/top.svg");
     if std::env::var_os("SWTCH_WRITE_PAGES").is_some() {
         fs::write(&path, &drawn).unwrap();

@@ -26,10 +26,10 @@ fn a_screen_of_the_usual_size() {
         "Tasks 5 seen, 5 active  3,012 wake-ups/s  0.5 forks/s  pressure % cpu 15.0",
         "  0[|||||||||###                  40.0]   2[|||||||||||||||###            60.0]",
         "  1[||||||||||||###               50.0]   3[||||||||||||||||||###         70.0]",
-        "     PID NAME            COST%v     SW/s WAITms/s  WAITp99   CPU% PREEMPTED BY",
-        ">    200 web                0.3    2,100       20    180µs   21.0",
-        "     201 web-worker         0.2    1,500      100    180µs   15.0 batch 500/s",
-        "     300 batch             0.05      300       60    180µs    3.0 web 250/s",
+        "     PID NAME            COST%v     SW/s WAITms/s  WAITp99   CPU% BEHIND",
+        ">    200 web                0.3    2,100       20    180µs   21.0 batch 100 %",
+        "     201 web-worker         0.2    1,500      100    180µs   15.0 batch 80 %",
+        "     300 batch             0.05      300       60    180µs    3.0 web 83 %",
         "      15 kworker/0:1      0.002       10        0    180µs    0.1",
         "     400 short              0.0      2.0      0.1    180µs   0.02",
         "",
@@ -110,7 +110,7 @@ fn many_processors_are_blocks() {
 }
 
 #[test]
-fn details_say_who_preempts_and_who_wakes() {
+fn details_say_which_tasks_are_in_front_preempt_and_wake() {
     let mut state = state();
     state.press(Key::Down);
     state.press(Key::Enter);
@@ -120,6 +120,8 @@ fn details_say_who_preempts_and_who_wakes() {
         "cgroup        /app.slice/200.service",
         "1,500/s: 1,000 voluntary, 500 involuntary",
         "p50 40.0µs  p90 150µs  p99 180µs  longest 200µs",
+        "Waits behind  batch 80 %, 80 ms/s",
+        "              interrupts 20 %, 20 ms/s",
         "Preempted by  batch (300) 500/s, for which it waited 100 ms/s",
         "Woken by      web (200) 1,000/s",
     ] {
@@ -174,13 +176,13 @@ fn a_control_group_has_its_name_and_its_path() {
             text(&state, "box", "12:00:00 UTC").lines().any(|line| line.ends_with(" docker 0123456789ab"))
         );
         state.press(Key::Char('g'));
-        let found = screen(&mut state, 150, 30).join("\n");
+        let found = screen(&mut state, 165, 30).join("\n");
         assert!(
             found.contains(" docker 0123456789ab\n") && !found.contains("/docker/0123456789abcdef"),
             "{found}"
         );
         state.press(Key::Enter);
-        let found = screen(&mut state, 150, 30).join("\n");
+        let found = screen(&mut state, 165, 30).join("\n");
         assert!(found.contains("cgroup        /docker/0123456789abcdef"), "{found}");
         assert!(found.contains("which is      docker 0123456789ab"), "{found}");
     }

@@ -26,6 +26,10 @@ fn rates_are_differences_a_second() {
         Some(Vec::new()),
         "an empty list is not an unknown one"
     );
+    let behind = row(&window.tasks, "web-worker").behind.as_ref().unwrap();
+    let found: Vec<_> = behind.iter().map(|part| (part.name(), part.wait_share)).collect();
+    assert_eq!(found, [("batch", 0.08), ("interrupts", 0.02)], "however the waits began");
+    assert_eq!(row(&window.tasks, "short").behind, Some(Vec::new()), "nothing is not unknown");
     let totals = &window.totals;
     assert_eq!(window.cost_source, CostSource::InPlace);
     assert_eq!(totals.cost_share, Some(Range::exactly(16e6 / (2e9 * 4.0))));
@@ -44,6 +48,8 @@ fn processes_and_groups_are_sums_and_their_quantile_is_a_bound() {
     assert_eq!((web.rates.wait_p50_ns, web.rates.wait_p99_ns), (None, Some(180_201)));
     assert!((web.rates.cost_ns.unwrap().low - 1500.0).abs() < 1e-9);
     assert_eq!(web.preempted_by.as_ref().unwrap()[0].comm, "batch");
+    let behind = &web.behind.as_ref().unwrap()[0];
+    assert_eq!((behind.name(), (1e6 * behind.wait_share).round()), ("batch", 85_000.0), "of both its tasks");
     let groups = window.cgroups();
     assert_eq!(row(&groups, "/app.slice/200.service").rates, web.rates);
     let all = |rows: &[TopRow]| rows.iter().map(|row| row.rates.switches_per_s()).sum::<f64>();
@@ -59,7 +65,7 @@ fn what_the_source_does_not_see_is_missing_and_not_zero() {
     let Rates { cost_share, cost_ns, wakeups_per_s, migrations_per_s, wait_max_ns, .. } = &web.rates;
     assert_eq!((*cost_share, *cost_ns, *wakeups_per_s), (None, None, None));
     assert_eq!((*migrations_per_s, *wait_max_ns), (None, None));
-    assert_eq!((&web.preempted_by, &web.woken_by), (&None, &None));
+    assert_eq!((&web.preempted_by, &web.woken_by, &web.behind), (&None, &None, &None));
     let json = json(&window);
     assert!(json["tasks"][0]["rates"]["cost_share"].is_null());
     assert_eq!(json["unavailable"][0]["what"], "preemptions");
