@@ -165,7 +165,9 @@ impl IdleCpus {
         let cpus = numbers.map(|numbers| {
             let most = numbers.last().map_or(0, |last| *last as usize + 1);
             let mut cpus = vec![false; most];
-            numbers.iter().for_each(|cpu| cpus[*cpu as usize] = true);
+            for cpu in numbers {
+                cpus[cpu as usize] = true;
+            }
             cpus
         });
         if let Some(found) = self.sets.iter().position(|set| set.cpus == cpus) {
