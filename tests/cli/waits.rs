@@ -166,7 +166,13 @@ fn is_named(home: &Path, cpu: &str, Aggressor { kind, front, fact, remedy }: &Ag
     let lines = text.lines().take(5 + spoiled).flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
     println!("{kind}: {truth:.2} by the events: {lines}");
     // The kernel moves the softirq to a thread of its own where the CPU is contended.
-    if truth < 0.3 || replay.share(&format!("ksoftirqd/{cpu}")) > 0.03 || !replay.is_worst("service") {
+    // On a machine that other programs keep busy the one in front has little of the CPU, and advice would save little.
+    let waited = service["wait_ns"].as_f64().unwrap() * truth / found["duration_ns"].as_f64().unwrap();
+    if truth < 0.3
+        || waited < 0.03
+        || replay.share(&format!("ksoftirqd/{cpu}")) > 0.03
+        || !replay.is_worst("service")
+    {
         return false;
     }
 

@@ -113,10 +113,10 @@ fn add_a_stack(from: &Path, to: &Path) {
     writer.finish(&trace.header).unwrap();
 }
 
-/// The example as it stands, but with a second to measure instead of a minute, and of a process and a cgroup that are there.
+/// The example as it stands, but with two seconds to measure instead of a minute, and of a process and a cgroup that are there.
 fn made_short(example: &str) -> String {
     match example.strip_prefix("swtch measure") {
-        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 500ms{rest}"),
+        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 2s{rest}"),
         _ => {}
     }
     if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {

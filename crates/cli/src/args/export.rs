@@ -13,7 +13,7 @@ use swtch_trace::tables::TABLES;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch export run.swtch --to perfetto -o run.pftrace     to open at https://ui.perfetto.dev\n  \
-    swtch export run.swtch --to perfetto --spans spans.jsonl -o run.pftrace\n  \
+    swtch export shop.swtch --to perfetto --spans spans.jsonl -o shop.pftrace\n  \
     swtch export run.swtch --to parquet -o switches.parquet\n  \
     swtch export run.swtch --to csv --table tasks           to standard output\n  \
     swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n  \
