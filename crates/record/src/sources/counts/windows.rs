@@ -48,7 +48,7 @@ impl Windows {
             seen_ns: 0,
             figures: Default::default(),
         };
-        windows.plan(now_ns);
+        windows.plan(now_ns, WINDOW_NS);
         windows
     }
 
@@ -62,9 +62,9 @@ impl Windows {
         self.share > 0.0
     }
 
-    /// Chooses the place of the next window.
-    fn plan(&mut self, now_ns: u64) {
-        let period_ns = (WINDOW_NS as f64 / self.share).min(1e18) as u64;
+    /// Chooses the place of the next window. One that was closed late, because the recorder had no CPU, makes the pause longer: the share stays.
+    fn plan(&mut self, now_ns: u64, last_ns: u64) {
+        let period_ns = (WINDOW_NS.max(last_ns) as f64 / self.share).min(1e18) as u64;
         let begin_ns = self.period_end_ns.max(now_ns);
         self.next_ns = begin_ns + self.rng.below(period_ns - WINDOW_NS.min(period_ns) + 1);
         self.period_end_ns = begin_ns + period_ns;
@@ -103,7 +103,7 @@ impl Windows {
             let (above, below) = (above.saturating_sub(above_before), below.saturating_sub(below_before));
             figure.add(above as f64, below as f64);
         }
-        self.plan(now_ns);
+        self.plan(now_ns, now_ns.saturating_sub(since_ns));
     }
 
     /// The share of the time that the windows took, and how many there were.
@@ -155,6 +155,20 @@ mod tests {
         }
         assert!(thirds.iter().all(|third| (250..420).contains(third)), "{thirds:?}");
         assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+    }
+
+    #[test]
+    fn windows_that_are_closed_late_keep_their_share() {
+        let mut windows = Windows::new(0.05, 1, 0);
+        let mut now_ns = 0;
+        while now_ns < 3_600_000_000_000 {
+            now_ns += windows.wait(now_ns).as_nanos() as u64;
+            windows.opened(now_ns, Seen::default());
+            now_ns += 6 * WINDOW_NS;
+            windows.closed(now_ns, Seen::default());
+        }
+        let (share, _) = windows.share(now_ns);
+        assert!((0.04..0.06).contains(&share), "{share}");
     }
 
     #[test]
