@@ -82,7 +82,13 @@ fn nothing_is_lost_at_the_rate_of_hackbench() {
         let home = home();
         let command = ["perf", "bench", "sched", "messaging", "-g", "6", "-l", "300"];
         let (summary, _) = recorded(home.path(), mode, &command);
-        assert_eq!(summary["lost"], 0, "{mode}");
+        // In a window the kernel may refuse storage for a task that was just made: one wait of one window is not seen, and is counted.
+        let losses = summary["losses"].as_array().unwrap();
+        let of_windows =
+            |row: &&Value| row["what"].as_str().unwrap().starts_with("arrivals of tasks in windows");
+        let (in_windows, others): (Vec<&Value>, Vec<&Value>) = losses.iter().partition(of_windows);
+        assert!(others.is_empty(), "{mode}: {others:?}");
+        assert!(in_windows.iter().all(|row| row["events"].as_u64() < Some(10)), "{mode}: {in_windows:?}");
         let (counted, tasks) = switches(&summary, "sched-messaging");
         // 6 groups of 20 senders and 20 receivers, and the one that made them.
         assert_eq!(tasks, 241, "{mode}");
