@@ -228,15 +228,19 @@ fn start(recorder: &Recorder, folder: &Path) -> Option<Child> {
         let _ =
             if written.is_dir() { std::fs::remove_dir_all(&written) } else { std::fs::remove_file(&written) };
     }
-    let child = Command::new(recorder.words[0])
-        .args(&recorder.words[1..])
+    spawn(recorder.words[0], &recorder.words[1..], folder)
+}
+
+/// Starts a recorder in a directory, and returns once it records.
+fn spawn(program: &str, words: &[&str], folder: &Path) -> Option<Child> {
+    let child = Command::new(program)
+        .args(words)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    // Until it records.
     std::thread::sleep(Duration::from_millis(700));
     Some(child)
 }

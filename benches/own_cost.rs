@@ -153,15 +153,7 @@ fn free_address() -> String {
 
 /// A recorder beside a load, after it has begun; a server is scraped once.
 fn own_cost(words: &[&str], folder: &Path, load: &Child, address: &str, seconds: u64) -> Option<OwnCost> {
-    let mut recorder = Command::new(SWTCH)
-        .args(words)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    std::thread::sleep(Duration::from_millis(700));
+    let mut recorder = super::spawn(SWTCH, words, folder)?;
     let statistics = std::fs::write(STATISTICS, "1").is_ok();
     let (pid, load_pid) = (recorder.id(), load.id());
     let read = || Some((cpu_ns(pid)?, programs_ns(pid), switches(load_pid)));

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "before_others.h"
 #include "swtch_span.h"
 
 #define SOCKETS 900
@@ -37,21 +38,6 @@ static long long waited_ns(void)
 	return waited;
 }
 
-/* A session has a share of its own where the kernel groups tasks by sessions; nice values count within it only. */
-static void before_others(void)
-{
-	FILE *group;
-
-	setsid();
-	group = fopen("/proc/self/autogroup", "w");
-	if (group) {
-		fprintf(group, "%d", NICE);
-		fclose(group);
-	}
-	/* Without the right, others take more of the time. */
-	setpriority(PRIO_PROCESS, 0, NICE);
-}
-
 int main(int count, char **words)
 {
 	struct rlimit files = { 4096, 4096 };
@@ -65,7 +51,8 @@ int main(int count, char **words)
 	CPU_ZERO(&cpus);
 	CPU_SET(atoi(words[1]), &cpus);
 	setrlimit(RLIMIT_NOFILE, &files);
-	before_others();
+	/* Without the right, others take more of the time. */
+	before_others(NICE);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		return 3;
 	to.sin_addr.s_addr = group.imr_multiaddr.s_addr = inet_addr("239.1.2.4");

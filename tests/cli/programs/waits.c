@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "before_others.h"
+
 #define WORKERS 3
 #define SOCKETS 900
 /* Of the service: what else runs on the machine is to change little. */
@@ -131,19 +133,6 @@ static void flood(void)
 	_exit(0);
 }
 
-/* A session has a share of its own where the kernel groups tasks by sessions; nice values count within it only. */
-static void before_other_sessions(void)
-{
-	FILE *group;
-
-	setsid();
-	group = fopen("/proc/self/autogroup", "w");
-	if (group) {
-		fprintf(group, "%d", NICE);
-		fclose(group);
-	}
-}
-
 int main(int count, char **words)
 {
 	struct rlimit files = { 4096, 4096 };
@@ -157,8 +146,7 @@ int main(int count, char **words)
 	CPU_SET(atoi(words[2]), &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		return 3;
-	before_other_sessions();
-	if (setpriority(PRIO_PROCESS, 0, NICE))
+	if (!before_others(NICE))
 		return 3;
 	setrlimit(RLIMIT_NOFILE, &files);
 	end_us = now_us() + atoi(words[3]) * 1000LL;

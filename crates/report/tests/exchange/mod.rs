@@ -260,6 +260,12 @@ fn processes_and_threads_have_their_names() {
     assert_eq!(made, [(START_NS + 350, 10, 0x10000)]);
 }
 
+/// The number and name of every track that the packets describe.
+fn tracks(packets: &[Vec<Field>]) -> Vec<(u64, String)> {
+    let described = packets.iter().flat_map(|packet| messages(packet, 60));
+    described.map(|track| (number(&track, 1), text(&track, 2))).collect()
+}
+
 #[test]
 fn intervals_are_counters() {
     let place = tempfile::tempdir().unwrap();
@@ -274,11 +280,7 @@ fn intervals_are_counters() {
     let (written, bytes) = exported(&write(&place.path().join("run.swtch"), &[], &[], &rows));
     assert_eq!(written.counters, 2);
     let packets = messages(&fields(&bytes), 1);
-    let tracks: Vec<(u64, String)> = packets
-        .iter()
-        .flat_map(|packet| messages(packet, 60))
-        .map(|track| (number(&track, 1), text(&track, 2)))
-        .collect();
+    let tracks = tracks(&packets);
     assert_eq!(tracks, [(1, "switches: voluntary".to_owned()), (2, "threads".to_owned())]);
     let mut values = Vec::new();
     for packet in &packets {
@@ -343,10 +345,8 @@ fn spans_are_slices_and_slow_ones_have_their_parts() {
         (0, 550, 2, ""),
     ];
     assert_eq!(events, expected.map(|(track, at_ns, kind, name)| (track, at_ns, kind, name.to_owned())));
-    let tracks = packets.iter().flat_map(|packet| messages(packet, 60));
-    let tracks: Vec<(u64, String)> =
-        tracks.map(|track| (number(&track, 1) - (1 << 32), text(&track, 2))).collect();
-    assert_eq!(tracks, [(0, "spans: pay".to_owned()), (1, "spans: pay".to_owned())]);
+    let spans = |number: u64| ((1 << 32) + number, "spans: pay".to_owned());
+    assert_eq!(tracks(&packets), [spans(0), spans(1)]);
 }
 
 /// What is held back does not grow with the number of switches: the largest packet is as large for many as for few.
@@ -426,11 +426,7 @@ fn stacks_are_nested_slices_of_their_task() {
     let trace = with_stacks();
     let (written, bytes) = exported(&trace);
     let packets = messages(&fields(&bytes), 1);
-    let tracks: Vec<(u64, String)> = packets
-        .iter()
-        .flat_map(|packet| messages(packet, 60))
-        .map(|track| (number(&track, 1), text(&track, 2)))
-        .collect();
+    let tracks = tracks(&packets);
     let (producer, _) = tracks.iter().find(|(_, name)| name.starts_with("producer: time off")).unwrap();
     let mut numbers: Vec<u64> = tracks.iter().map(|(uuid, _)| *uuid).collect();
     numbers.dedup();

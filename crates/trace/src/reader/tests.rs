@@ -145,17 +145,22 @@ fn a_trace_with_a_figure_that_cannot_be_true_is_refused_and_can_still_be_looked_
     assert_eq!(Trace::open_unchecked(&folder).unwrap().tasks[0].voluntary, (1 << 32) + 475);
 }
 
+/// Writes a complete Trace of these tasks.
+fn write_tasks(folder: &Path, tasks: &[TaskRow]) {
+    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+    let mut writer = Writer::create(folder, &header).unwrap();
+    writer.put(tasks).unwrap();
+    header.provenance.ended = Ended::Complete;
+    writer.finish(&header).unwrap();
+}
+
 /// A Trace of version 1, with names that have changed since.
 #[test]
 fn a_trace_of_the_version_before_is_read() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("run.swtch");
-    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
-    let mut writer = Writer::create(&folder, &header).unwrap();
     let tasks = [TaskRow { tid: 7, in_scope: true, cold_switch_ins: Some(3), ..TaskRow::default() }];
-    writer.put(&tasks).unwrap();
-    header.provenance.ended = Ended::Complete;
-    writer.finish(&header).unwrap();
+    write_tasks(&folder, &tasks);
     // The name and the version as that version wrote them.
     let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
     let old =
@@ -179,12 +184,8 @@ fn a_trace_of_the_version_before_is_read() {
 fn a_trace_of_the_second_version_is_read() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("run.swtch");
-    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
-    let mut writer = Writer::create(&folder, &header).unwrap();
     let tasks = [TaskRow { tid: 7, in_scope: true, cold_switch_ins: Some(3), ..TaskRow::default() }];
-    writer.put(&tasks).unwrap();
-    header.provenance.ended = Ended::Complete;
-    writer.finish(&header).unwrap();
+    write_tasks(&folder, &tasks);
     let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
     let second = TaskRow::earlier().remove(0);
     assert!(second.iter().all(|column| !["nice", "policy", "displaced"].contains(&column.about().name)));
