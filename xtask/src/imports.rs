@@ -4,9 +4,11 @@ use crate::metadata::Package;
 use std::collections::BTreeSet;
 
 /// The levels of the workspace; a crate imports lower levels only. [`table`] prints them, and ARCHITECTURE.md holds what it prints.
-const LEVELS: [(u8, &[&str]); 6] = [
-    (6, &["swtch", "swtch-python", "swtch-experiments"]),
-    (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-sched"]),
+const LEVELS: [(u8, &[&str]); 8] = [
+    (8, &["swtch", "swtch-python", "swtch-experiments"]),
+    (7, &["swtch-report"]),
+    (6, &["swtch-decide"]),
+    (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-sched"]),
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas", "swtch-sched-ext"]),
     (2, &["swtch-columns", "swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm", "swtch-http"]),

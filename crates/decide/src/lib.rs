@@ -1,0 +1,4 @@
+//! Did it get worse, what to change, did it help: what two recordings, commands or builds differ in, and what to do about it.
+//!
+//! Documents come out of here, and `report` prints them.
+#![forbid(unsafe_code)]
