@@ -41,5 +41,6 @@ mod working_set;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Cost, DEFAULT_SAMPLE, Mode, Options, STACK_ENTRIES, Target};
+pub use options::{CommandStart, Cost, DEFAULT_SAMPLE, Mode, Options, STACK_ENTRIES, Target};
 pub use session::{Progress, Recording, record};
+pub use workload::{ChildCommand, CommandEnd};

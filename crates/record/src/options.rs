@@ -2,7 +2,9 @@
 
 use crate::system::Cgroup;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use swtch_trace::SourceKind;
 
@@ -41,6 +43,19 @@ pub struct Options {
     pub spans: Option<PathBuf>,
     /// The share of the time in which counting sees every switch, from 0 to 1.
     pub sample: f64,
+    /// How a command is started.
+    pub start: CommandStart,
+}
+
+/// How a command is started: as a shell would, unless something else is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct CommandStart {
+    /// Where what it writes to standard error goes. It then reads and prints nothing.
+    pub quiet: Option<Arc<File>>,
+    /// It leads a process group, which gets the signals that are passed on, and dies with the thread that started it.
+    pub own_group: bool,
+    /// Variables of its environment, in addition to those of this process.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// The share of the time in which counting sees every switch, when nothing else is asked for: what it adds to a switch then stays below 15 ns.
@@ -64,6 +79,7 @@ impl Options {
             stacks: None,
             spans: None,
             sample: DEFAULT_SAMPLE,
+            start: CommandStart::default(),
         }
     }
 }

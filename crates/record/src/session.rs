@@ -19,7 +19,7 @@ use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
 use crate::rights;
 use crate::system::{Cgroup, Detail, Snapshot};
-use crate::workload::ChildCommand;
+use crate::workload::{ChildCommand, CommandEnd};
 use bpf_counts::BpfCounts;
 use bpf_events::BpfEvents;
 pub(crate) use bpf_events::longest_period;
@@ -58,6 +58,8 @@ pub struct Recording {
     pub tables: Tables,
     /// Where the Trace is.
     pub folder: PathBuf,
+    /// How the recorded command ended; absent where there was none, or it runs on.
+    pub command_end: Option<CommandEnd>,
 }
 
 /// Records.
@@ -87,16 +89,18 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     let end = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
     let switches = session.source.finish(end.monotonic_ns);
     session.collectors.finish(&end);
-    if let Some(workload) = workload {
-        session.header.exit_status = collect(workload, observer)?;
-    }
+    let command_end = match workload {
+        Some(workload) => collect(workload, observer)?,
+        None => None,
+    };
+    session.header.exit_status = command_end.map(|end| end.status);
     session.header.duration_ns = monotonic_ns() - start_ns;
     let tables = session.tables(end.monotonic_ns);
     let mut header = session.header;
     write_end(writer, &switches, &mut header, &tables, disk_full)?;
     check(tables.view(&header))
         .map_err(|source| RecordError::Impossible { folder: folder.clone(), source })?;
-    Ok(Recording { header, tables, folder })
+    Ok(Recording { header, tables, folder, command_end })
 }
 
 /// Looks at the machine and the target, chooses the source by the facts, and begins the header.
@@ -135,7 +139,8 @@ fn begin(
     let Target::Command(command) = &options.target else { return Ok((source, None)) };
     let mut workload = None;
     source.launch(&mut || {
-        let started = workload.insert(ChildCommand::start(command, options.spans.as_deref())?);
+        let started =
+            workload.insert(ChildCommand::start(command, options.spans.as_deref(), &options.start)?);
         Ok(started.pid())
     })?;
     if let (Scope::Command { pid, .. }, Some(workload)) = (&mut header.scope, &workload) {
@@ -250,7 +255,7 @@ impl Session {
 fn collect(
     workload: ChildCommand,
     observer: &mut dyn Observer<Progress>,
-) -> Result<Option<i32>, RecordError> {
+) -> Result<Option<CommandEnd>, RecordError> {
     while !workload.ends_within(Duration::from_millis(100)) {
         match observer.signal() {
             Some(signal) => workload.signal(signal),
@@ -259,8 +264,8 @@ fn collect(
             None => {}
         }
     }
-    let status = workload.collect();
-    status.map(Some).map_err(|source| RecordError::System { doing: "waiting for the command", source })
+    let end = workload.collect();
+    end.map(Some).map_err(|source| RecordError::System { doing: "waiting for the command", source })
 }
 
 /// Writes what is left. On a full disk, what does not fit is counted as lost.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
 use swtch_measure::{Options as MeasureOptions, Preset, measure};
 use swtch_profile::file;
-use swtch_record::{Options, RecordError, Recording, Target, record};
+use swtch_record::{CommandStart, Options, RecordError, Recording, Target, record};
 use swtch_report::recording::Summary;
 use swtch_report::terminal;
 use swtch_trace::Destination;
@@ -53,6 +53,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         stacks: args.stacks.then_some(args.stack_entries),
         spans,
         sample: args.sample,
+        start: CommandStart::default(),
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);
@@ -129,7 +130,7 @@ fn own_model() -> anyhow::Result<Option<CostModel>> {
 }
 
 fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> anyhow::Result<()> {
-    let Recording { header, tables, folder } = recording;
+    let Recording { header, tables, folder, .. } = recording;
     let inputs = Inputs { trace: tables.view(header), model, price: args.price };
     let bill = bill(inputs);
     let caveats = caveats(inputs, &bill);

@@ -165,7 +165,7 @@ pub(crate) fn write_kept(kept: KeptEvents, folder: &Path) -> Result<Recording, R
     let folder = folder.to_owned();
     check(tables.view(&header))
         .map_err(|source| RecordError::Impossible { folder: folder.clone(), source })?;
-    Ok(Recording { header, tables, folder })
+    Ok(Recording { header, tables, folder, command_end: None })
 }
 
 /// The interrupts between two marks.

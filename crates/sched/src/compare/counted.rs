@@ -8,18 +8,16 @@ use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use swtch_units::last_lines;
 
 /// How often it is looked whether to stop. Seldom: the looking is a task that wakes up.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Of what a command complains of, the end is shown.
-const LAST_WORDS_BYTES: i64 = 400;
 
 /// What one run took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,19 +114,10 @@ pub(super) fn finish(
     if status.success() {
         return Ok(());
     }
-    let said = last_words(&mut complaints);
+    let said = last_lines(&mut complaints);
     let advice =
         if said.starts_with(" (chrt: failed") { "; fifo and rr need root or cap_sys_nice" } else { "" };
     Err(failed(format!("{}{said}{advice}", in_words(status))))
-}
-
-fn last_words(complaints: &mut File) -> String {
-    let length = complaints.metadata().map_or(0, |found| found.len() as i64);
-    let from = complaints.seek(SeekFrom::Start((length - LAST_WORDS_BYTES).max(0) as u64));
-    let mut bytes = Vec::new();
-    let _ = from.and_then(|_| complaints.read_to_end(&mut bytes));
-    let text = String::from_utf8_lossy(&bytes).trim().replace('\n', " | ");
-    if text.is_empty() { text } else { format!(" ({text})") }
 }
 
 /// Voluntary and involuntary, of all descendants that have been waited for.
