@@ -155,7 +155,7 @@ fn sampled(header: &Header, ns: u64) -> Range {
 
 /// Whether the recorded workload ended before the recording did, and so costs nothing afterwards. True for a command that ended, for
 /// processes or a cgroup that are gone, and for every simulated run.
-pub(crate) fn is_over(header: &Header) -> bool {
+pub fn is_over(header: &Header) -> bool {
     if header.provenance.origin == Origin::Simulated {
         return true;
     }

@@ -19,7 +19,7 @@ mod waits;
 mod why;
 
 pub use advice::{Advice, advise};
-pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
+pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill, is_over};
 pub use caveat::{Caveat, caveats, profile_caveats};
 pub use in_place::InPlace;
 pub use model::{CostModel, HandOver, MeasuredOn, Range, Refill};

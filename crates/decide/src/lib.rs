@@ -2,7 +2,15 @@
 //!
 //! Documents come out of here, and `report` prints them.
 //!
-//! Modules: `runs` (commands run again and again, each run recorded).
+//! Modules: `metric` (the figures that decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as
+//! `switches > +5%`), `runs` (commands run again and again, each run recorded).
 #![forbid(unsafe_code)]
 
+mod limit;
+mod metric;
 pub mod runs;
+mod verdict;
+
+pub use limit::{Bound, Limit, LimitError};
+pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
+pub use verdict::{Change, RunOrder, Verdict, judge};

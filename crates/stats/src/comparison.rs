@@ -2,7 +2,7 @@
 
 use crate::intervals::Interval;
 use crate::moments::{mean, variance};
-use crate::quantiles::sorted;
+use crate::quantiles::{median, sorted};
 use crate::student_distribution::{two_sided_point, two_sided_tail};
 
 /// With fewer launches than this, the noise between them is not known.
@@ -75,11 +75,30 @@ pub enum Undecided {
 /// assert_eq!(compare_launches(Side { figure: 0.0, ..old }, new), Err(Undecided::OldNotPositive));
 /// ```
 pub fn compare_launches(old: Side<'_>, new: Side<'_>) -> Result<Difference, Undecided> {
+    compare(old, new, RUN_VARIANCE_SHARE)
+}
+
+/// Compares the values of independent runs, **one value a run**, the runs of both sides in mixed order: as [`compare_launches`] does, but nothing is
+/// added to the variance between the values. The figure of each side is the median of its runs.
+///
+/// # Errors
+/// [`Undecided`]: too few runs, or a side that is not clearly above 0.
+///
+/// ```
+/// let found = swtch_stats::compare_runs(&[100.0, 102.0, 98.0], &[110.0, 112.0, 108.0]).unwrap();
+/// assert!(found.ratio == 1.1 && found.interval.low > 1.0 && found.p < 0.01);
+/// ```
+pub fn compare_runs(old: &[f64], new: &[f64]) -> Result<Difference, Undecided> {
+    let side = |launches| Side { figure: median(launches), launches };
+    compare(side(old), side(new), 0.0)
+}
+
+fn compare(old: Side<'_>, new: Side<'_>, run_share: f64) -> Result<Difference, Undecided> {
     if old.launches.len().min(new.launches.len()) < LEAST_LAUNCHES {
         return Err(Undecided::FewLaunches);
     }
-    let before = Level::of(old).ok_or(Undecided::OldNotPositive)?;
-    let after = Level::of(new).ok_or(Undecided::NewNotPositive)?;
+    let before = Level::of(old, run_share).ok_or(Undecided::OldNotPositive)?;
+    let after = Level::of(new, run_share).ok_or(Undecided::NewNotPositive)?;
     let ratio = new.figure / old.figure;
     let difference = after.mean - before.mean;
     let (half_width, p) = before.spread_with(after, difference);
@@ -106,7 +125,7 @@ struct Level {
 
 impl Level {
     /// Nothing where the figure, or a launch that is not cut off, is not a positive number.
-    fn of(side: Side<'_>) -> Option<Self> {
+    fn of(side: Side<'_>, run_share: f64) -> Option<Self> {
         let values = sorted(side.launches);
         let count = values.len();
         let cut = if count < LEAST_TO_TRIM { 0 } else { (TRIMMED_SHARE * count as f64) as usize };
@@ -126,20 +145,16 @@ impl Level {
         if between == 0.0 && values[0] > 0.0 && values[0] < values[count - 1] {
             // All that differ were cut off, and they are all that is known about the noise.
             let all = relative(&values);
-            return Some(Self::new(base, &all, variance(&all, 1), count));
+            return Some(Self::new(base, &all, variance(&all, 1), count, run_share));
         }
-        Some(Self::new(base, &logs, between, count))
+        Some(Self::new(base, &logs, between, count, run_share))
     }
 
     /// From the logarithms of the launches that are kept, relative to `base`.
-    fn new(base: f64, kept: &[f64], between: f64, launches: usize) -> Self {
+    fn new(base: f64, kept: &[f64], between: f64, launches: usize, run_share: f64) -> Self {
         let (n, h) = (launches as f64, kept.len() as f64);
         let of_the_mean = between * (n - 1.0) / (h * (h - 1.0));
-        Self {
-            mean: base.ln() + mean(kept),
-            variance: of_the_mean * (1.0 + RUN_VARIANCE_SHARE * n),
-            degrees: h - 1.0,
-        }
+        Self { mean: base.ln() + mean(kept), variance: of_the_mean * (1.0 + run_share * n), degrees: h - 1.0 }
     }
 
     /// Half the width of the interval of `difference`, and its two-sided probability were there none.

@@ -35,7 +35,9 @@ pub use autocorrelation::lag1_autocorrelation;
 pub use change_points::{Segment, piecewise_linear};
 pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
 pub use cluster_ratio::{ClusterRatio, LEAST_WINDOWS};
-pub use comparison::{Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches};
+pub use comparison::{
+    Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches, compare_runs,
+};
 pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{Interval, MedianInterval, bootstrap_interval, median_interval_sorted};
 pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};

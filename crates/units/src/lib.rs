@@ -1,15 +1,16 @@
 //! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), text that is cut ([`shortened`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), the
+//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), text that is cut ([`shortened`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), inequalities and units of figures ([`Inequality`], [`Unit`]), the
 //! [`Observer`] of what takes long, and what a command complained of last ([`last_lines`]).
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
 //!
-//! Modules: `bytes`, `cpu`, `time`, `table`, `words` (closed vocabularies), `observer`, `last_lines`.
+//! Modules: `bytes`, `cpu`, `time`, `table`, `inequality`, `words` (closed vocabularies), `observer`, `last_lines`.
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod cpu;
+mod inequality;
 pub mod input_error;
 mod last_lines;
 mod observer;
@@ -19,6 +20,7 @@ mod words;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
+pub use inequality::{Inequality, Unit, percent};
 pub use last_lines::last_lines;
 pub use observer::{Observer, Silent};
 pub use table::{TextTable, grouped, shortened};

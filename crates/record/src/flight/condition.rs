@@ -3,18 +3,7 @@
 use super::window::WindowScope;
 use std::fmt;
 use std::str::FromStr;
-use swtch_units::{ParseTimeError, format_ns, parse_ns};
-
-/// The unit of a field's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ConditionUnit {
-    /// A time, kept in nanoseconds.
-    Time,
-    /// A number a second.
-    Rate,
-    /// A share of the time.
-    Share,
-}
+use swtch_units::{Inequality, Unit};
 
 /// What a condition can be about. All are of the last second.
 pub struct ConditionField {
@@ -22,7 +11,7 @@ pub struct ConditionField {
     pub name: &'static str,
     /// What it means.
     pub meaning: &'static str,
-    unit: ConditionUnit,
+    unit: Unit,
     /// Whether it is one of the machine, and not of tasks.
     is_of_machine: bool,
     read: fn(&WindowScope) -> Option<f64>,
@@ -38,7 +27,7 @@ macro_rules! fields {
     ($($name:literal, $unit:ident, $machine:literal, $meaning:literal, $read:expr;)*) => {
         /// All that a condition can be about.
         pub static FIELDS: &[ConditionField] = &[$(ConditionField {
-            name: $name, meaning: $meaning, unit: ConditionUnit::$unit, is_of_machine: $machine, read: $read,
+            name: $name, meaning: $meaning, unit: Unit::$unit, is_of_machine: $machine, read: $read,
         }),*];
     };
 }
@@ -114,11 +103,7 @@ impl Condition {
     pub(super) fn why(&self, scope: &WindowScope) -> Option<String> {
         let found = (self.field.read)(scope)?;
         let holds = if self.is_above { found > self.value } else { found < self.value };
-        let shown = match self.field.unit {
-            ConditionUnit::Time => format_ns(found),
-            ConditionUnit::Rate => format!("{found:.0}"),
-            ConditionUnit::Share => format!("{:.1} %", 100.0 * found),
-        };
+        let shown = self.field.unit.show(found);
         holds.then(|| format!("{} was {shown} ({self})", self.field.name))
     }
 }
@@ -147,10 +132,8 @@ impl FromStr for Condition {
             }
             None => (text, None),
         };
-        let at = comparison.find(['<', '>']).ok_or_else(wrong)?;
-        let (name, value) = (comparison[..at].trim(), comparison[at + 1..].trim());
-        let is_empty = name.is_empty() || value.is_empty() || task.is_some_and(str::is_empty);
-        if is_empty || value.starts_with(['=', '<', '>']) {
+        let Inequality { name, is_above, value } = Inequality::split(comparison).ok_or_else(wrong)?;
+        if task.is_some_and(str::is_empty) {
             return Err(wrong());
         }
         let field = FIELDS.iter().find(|field| field.name == name);
@@ -158,7 +141,6 @@ impl FromStr for Condition {
         if task.is_some() && field.is_of_machine {
             return Err(ConditionError::NotOfTasks(field.name));
         }
-        let is_above = comparison[at..].starts_with('>');
         let of = task.map_or_else(String::new, |task| format!(" for task {task}"));
         let text = format!("{name} {} {value}{of}", if is_above { '>' } else { '<' });
         Ok(Self { text, field, is_above, value: field.value(value)?, task: task.map(str::to_owned) })
@@ -167,28 +149,12 @@ impl FromStr for Condition {
 
 impl ConditionField {
     fn value(&self, text: &str) -> Result<f64, ConditionError> {
-        let number =
-            |text: &str| text.trim().parse::<f64>().ok().filter(|value| *value >= 0.0 && value.is_finite());
-        let (value, example) = match self.unit {
-            ConditionUnit::Time => {
-                // A bare number would be seconds elsewhere; here nearly always milliseconds are meant.
-                let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
-                let parsed: Result<u64, ParseTimeError> = parse_ns(text);
-                (parsed.ok().filter(|_| has_unit).map(|ns| ns as f64), "a time with its unit, such as 20ms")
-            }
-            ConditionUnit::Rate => {
-                let (digits, factor) = match text.strip_suffix('k') {
-                    Some(digits) => (digits, 1e3),
-                    None => (text, 1.0),
-                };
-                (number(digits).map(|value| value * factor), "a number a second, such as 100000 or 100k")
-            }
-            ConditionUnit::Share => {
-                let percent = text.strip_suffix('%').and_then(number).map(|value| value / 100.0);
-                (percent.filter(|share| *share <= 1.0), "a share, such as 30%")
-            }
-        };
-        value.ok_or_else(|| ConditionError::Value { value: text.to_owned(), field: self.name, example })
+        let value = self.unit.read(text);
+        value.ok_or_else(|| ConditionError::Value {
+            value: text.to_owned(),
+            field: self.name,
+            example: self.unit.example(),
+        })
     }
 }
 

@@ -1,0 +1,259 @@
+//! What a difference means: worse, better, the same, or not to be told from runs.
+
+use crate::metric::Figure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use swtch_stats::{LEAST_LAUNCHES, Side, compare_launches, compare_runs, holm, median, rank_sum};
+use swtch_units::words;
+
+words! {
+    /// What a comparison says.
+    pub enum Verdict("verdict") {
+        /// The new side is worse.
+        Worse = "worse",
+        /// The new side is better.
+        Better = "better",
+        /// The two differ by less than what matters.
+        Same = "same",
+        /// The runs do not decide.
+        Unclear = "unclear",
+    }
+}
+
+/// How the values of two sides came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunOrder {
+    /// Independent runs, those of both sides in mixed order.
+    Mixed,
+    /// Runs of one side, then of the other: a change of the machine between them looks like one of the program. So intervals are wider.
+    Apart,
+    /// The same input gives the same value, as in a simulation: any difference is one.
+    Exact,
+}
+
+/// How a figure differs between two sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// The figure, such as `switches` or `switches.rate`.
+    pub metric: String,
+    /// The unit of `old` and `new`: `ns`, `count`, `ratio`, `per-second`, `share` or `ns-per-ns`.
+    pub unit: String,
+    /// Median of the old runs.
+    pub old: f64,
+    /// Median of the new runs.
+    pub new: f64,
+    /// `new` over `old`; absent where `old` is 0.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's 95 % interval; absent without repeats.
+    pub ci_low: Option<f64>,
+    /// Upper end of it.
+    pub ci_high: Option<f64>,
+    /// Probability of such a difference between like runs, corrected for the number of figures by Holm's method; absent without repeats.
+    pub p_holm: Option<f64>,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why it says nothing.
+    pub reason: Option<String>,
+}
+
+/// With at most this probability is any figure called worse or better when none is.
+const LARGEST_P: f64 = 1.0 - swtch_stats::RATIO_CONFIDENCE;
+
+impl Change {
+    /// A figure on both sides, one value a run; absent where a side has none. The verdict follows from [`judge`].
+    pub fn between(figure: Figure, old: &[f64], new: &[f64], order: RunOrder) -> Option<Self> {
+        let (before, after) = (median(old), median(new));
+        if !(before.is_finite() && after.is_finite()) {
+            return None;
+        }
+        let ratio = (before != 0.0).then(|| after / before);
+        let mut change = Self {
+            metric: figure.to_string(),
+            unit: figure.unit().name().to_owned(),
+            old: before,
+            new: after,
+            ratio,
+            ci_low: None,
+            ci_high: None,
+            p_holm: None,
+            verdict: Verdict::Unclear,
+            reason: None,
+        };
+        let side = |launches| Side { figure: median(launches), launches };
+        let tested = match order {
+            RunOrder::Exact => {
+                (change.ci_low, change.ci_high) = (ratio, ratio);
+                change.p_holm = Some(if before == after { 1.0 } else { 0.0 });
+                return Some(change);
+            }
+            RunOrder::Mixed => compare_runs(old, new),
+            RunOrder::Apart => compare_launches(side(old), side(new)),
+        };
+        let fewest = old.len().min(new.len());
+        match tested {
+            Ok(found) => {
+                (change.ci_low, change.ci_high) = (Some(found.interval.low), Some(found.interval.high));
+                change.p_holm = Some(found.p);
+            }
+            Err(_) if fewest < LEAST_LAUNCHES => {
+                change.reason = Some(format!(
+                    "{fewest} {} of a side: how far like runs differ is known from {LEAST_LAUNCHES} on",
+                    if fewest == 1 { "run" } else { "runs" }
+                ));
+            }
+            // A count that is 0 in a run has no ratio; its ranks still say whether it rose.
+            Err(_) => change.p_holm = rank_sum(old, new),
+        }
+        Some(change)
+    }
+
+    /// The figure; absent for a name that this version does not know.
+    pub fn figure(&self) -> Option<Figure> {
+        self.metric.parse().ok()
+    }
+
+    fn conclude(&mut self) {
+        let Some(p) = self.p_holm else { return };
+        let margin = self.figure().map_or(0.0, |figure| figure.metric.margin);
+        let is_small = |end: f64| end < 1.0 + margin && end > 1.0 / (1.0 + margin);
+        self.verdict = if p < LARGEST_P {
+            if self.new > self.old { Verdict::Worse } else { Verdict::Better }
+        } else if self.new == self.old && p == 1.0
+            || self.ci_low.is_some_and(is_small) && self.ci_high.is_some_and(is_small)
+        {
+            Verdict::Same
+        } else {
+            Verdict::Unclear
+        };
+        let noise = "like runs differ as much";
+        self.reason = (self.verdict == Verdict::Unclear).then(|| noise.to_owned());
+    }
+
+    /// The difference in words, `19 % more context switches`; its interval where there is one, `3.1 (2.8 to 3.4) % more CPU time`.
+    ///
+    /// ```
+    /// use swtch_decide::{Change, RunOrder};
+    /// let change = |old: &[f64], new: &[f64]| Change::between("switches".parse().unwrap(), old, new, RunOrder::Mixed).unwrap().words();
+    /// assert_eq!(change(&[100.0], &[119.0]), "19 % more context switches");
+    /// assert_eq!(change(&[100.0], &[1562.0]), "15.6 times the context switches");
+    /// assert_eq!(change(&[0.0], &[12.0]), "12 context switches instead of 0");
+    /// assert_eq!(change(&[100.0, 101.0, 99.0], &[90.0, 91.0, 89.0]), "10.0 (7.8 to 12.1) % fewer context switches");
+    /// ```
+    pub fn words(&self) -> String {
+        let Some(figure) = self.figure() else {
+            return format!("{}: {} -> {}", self.metric, self.old, self.new);
+        };
+        let metric = figure.metric;
+        let Some(ratio) = self.ratio.filter(|ratio| *ratio > 0.0) else {
+            let show = |value| figure.unit().show(value);
+            return format!("{} {} instead of {}", show(self.new), metric.noun, show(self.old));
+        };
+        let interval = self.ci_low.zip(self.ci_high).filter(|(low, high)| low < high);
+        if !(1.0 / MOST_PERCENT..MOST_PERCENT).contains(&ratio) {
+            let within =
+                interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", times(low), times(high)));
+            return format!("{}{within} times the {}", times(ratio), metric.noun);
+        }
+        let is_more = ratio >= 1.0;
+        let percent = |ratio: f64| 100.0 * if is_more { ratio - 1.0 } else { 1.0 - ratio };
+        let ends = interval.map(|(low, high)| if is_more { [low, high] } else { [high, low] }.map(percent));
+        // As many digits as tell the ends apart.
+        let width = ends.map_or(0.0, |[low, high]| high - low);
+        let digits = if ends.is_none() && percent(ratio) >= 9.95 || width >= 9.95 { 0 } else { 1 };
+        let within =
+            ends.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
+        format!("{:.digits$}{within} % {}", percent(ratio), if is_more { metric.more } else { metric.less })
+    }
+}
+
+/// From this ratio on, it is not given in per cent.
+const MOST_PERCENT: f64 = 3.0;
+
+fn times(ratio: f64) -> String {
+    if ratio < 0.095 { format!("{ratio:.2e}") } else { format!("{ratio:.1}") }
+}
+
+/// Corrects the probabilities for their number, and gives the verdicts: of the figures that decide among themselves, of the others among
+/// all others. Gives the verdict of all: worse or better where a figure that decides is, and no other says the contrary.
+pub fn judge(changes: &mut [Change]) -> Verdict {
+    let decides = |change: &Change| change.figure().is_some_and(|figure| figure.metric.decides);
+    for family in [true, false] {
+        let tested = |change: &&mut Change| decides(change) == family && change.p_holm.is_some();
+        let mut of_family: Vec<&mut Change> = changes.iter_mut().filter(tested).collect();
+        let p_values: Vec<f64> = of_family.iter().filter_map(|change| change.p_holm).collect();
+        for (change, p) in of_family.iter_mut().zip(holm(&p_values)) {
+            change.p_holm = Some(p);
+            change.conclude();
+        }
+    }
+    let has = |verdict| changes.iter().any(|change| decides(change) && change.verdict == verdict);
+    match (has(Verdict::Worse), has(Verdict::Better)) {
+        (true, false) => Verdict::Worse,
+        (false, true) => Verdict::Better,
+        (false, false) if has(Verdict::Same) && !has(Verdict::Unclear) => Verdict::Same,
+        _ => Verdict::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(name: &str, old: &[f64], new: &[f64], order: RunOrder) -> Change {
+        Change::between(name.parse().unwrap(), old, new, order).unwrap()
+    }
+
+    fn verdicts(mut changes: Vec<Change>) -> (Verdict, Vec<Verdict>) {
+        let all = judge(&mut changes);
+        (all, changes.iter().map(|change| change.verdict).collect())
+    }
+
+    #[test]
+    fn the_verdict_is_that_of_the_figures_that_decide() {
+        let steady = [100.0, 101.0, 99.0, 100.5];
+        let more = steady.map(|value| value * 1.2);
+        let mixed = |name, old: &[f64; 4], new: &[f64; 4]| change(name, old, new, RunOrder::Mixed);
+        let of = |changes| verdicts(changes).0;
+        assert_eq!(of(vec![mixed("switches", &steady, &more)]), Verdict::Worse);
+        assert_eq!(
+            of(vec![mixed("switches", &more, &steady), mixed("cpu.time", &steady, &steady)]),
+            Verdict::Better
+        );
+        assert_eq!(
+            of(vec![mixed("switches", &more, &steady), mixed("cpu.time", &steady, &more)]),
+            Verdict::Unclear
+        );
+        assert_eq!(
+            of(vec![mixed("switches", &steady, &steady), mixed("voluntary", &steady, &more)]),
+            Verdict::Same
+        );
+        assert_eq!(of(vec![]), Verdict::Unclear);
+    }
+
+    #[test]
+    fn single_runs_decide_nothing_and_exact_ones_everything() {
+        let (all, _) = verdicts(vec![change("switches", &[13_000.0], &[203_000.0], RunOrder::Mixed)]);
+        assert_eq!(all, Verdict::Unclear, "one program had these counts in two runs");
+        let (all, _) = verdicts(vec![change("switches", &[13_000.0], &[13_001.0], RunOrder::Exact)]);
+        assert_eq!(all, Verdict::Worse);
+        let (all, _) = verdicts(vec![change("switches", &[7.0], &[7.0], RunOrder::Exact)]);
+        assert_eq!(all, Verdict::Same);
+    }
+
+    #[test]
+    fn what_was_zero_is_judged_by_ranks() {
+        let rose = change("switches", &[0.0; 5], &[3.0, 4.0, 2.0, 5.0, 3.0], RunOrder::Mixed);
+        assert_eq!((rose.ratio, rose.ci_low), (None, None));
+        assert_eq!(verdicts(vec![rose]), (Verdict::Worse, vec![Verdict::Worse]));
+        let none = change("switches", &[0.0; 5], &[0.0; 5], RunOrder::Mixed);
+        assert_eq!(verdicts(vec![none]).0, Verdict::Same);
+    }
+
+    #[test]
+    fn noise_is_unclear_and_says_why() {
+        let mut changes =
+            vec![change("switches", &[80.0, 100.0, 120.0], &[90.0, 110.0, 130.0], RunOrder::Mixed)];
+        assert_eq!(judge(&mut changes), Verdict::Unclear);
+        assert_eq!(changes[0].reason.as_deref(), Some("like runs differ as much"));
+    }
+}
