@@ -1,5 +1,6 @@
 //! Arguments in: the only place that knows the command line.
 
+pub(crate) mod compare;
 pub(crate) mod documentation;
 pub(crate) mod export;
 pub(crate) mod groups;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Top(Box<top::TopArgs>),
     /// Show what made the slowest requests slow: CPU, run queue, blocking, quota, interrupts, hypervisor
     Why(Box<why::WhyArgs>),
+    /// Compare commands by repeated runs in random order: time, CPU time, switches, waits
+    Compare(Box<compare::CompareArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus
@@ -242,6 +245,8 @@ pub(crate) enum SchemaOf {
     Profile,
     /// `swtch/trace/3`, the header
     Trace,
+    /// `swtch/compare/1`
+    Compare,
 }
 
 fn size(text: &str) -> Result<u64, String> {

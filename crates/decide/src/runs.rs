@@ -3,6 +3,8 @@
 //! Every run is a recording of its own that only counts, with no program at a switch. Without the rights for BPF, time, CPU time and switches
 //! come from `wait4`, and waits from samples of `/proc`.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use swtch_record::{
 };
 use swtch_stats::Rng;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::Header;
+use swtch_trace::model::{Field, Header, Unavailable};
 use swtch_trace::{SourceKind, TraceView};
 use swtch_units::{Observer, last_lines};
 
@@ -27,7 +29,7 @@ pub struct RunPlan {
     pub runs: usize,
     /// Runs of each before them that do not.
     pub warmup: usize,
-    /// Seed of the random order within each round.
+    /// Seed of the random order within rounds.
     pub seed: u64,
     /// A run that takes longer is ended, which is an error.
     pub timeout: Option<Duration>,
@@ -83,7 +85,8 @@ pub struct Runs {
 }
 
 /// What ended it early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stopped {
     /// A signal.
     Interrupted,
@@ -180,14 +183,14 @@ impl CommandRun {
         counted.unwrap_or(self.end.involuntary)
     }
 
-    /// Time that its tasks waited in run queues, s.
-    pub fn wait_seconds(&self) -> f64 {
-        self.sum(|task| task.wait_ns) as f64 / 1e9
+    /// Time that its tasks waited in run queues, s; absent where they were only sampled.
+    pub fn wait_seconds(&self) -> Option<f64> {
+        self.is_counted().then(|| self.sum(|task| task.wait_ns) as f64 / 1e9)
     }
 
-    /// What its switches cost, as a share of its CPU time; absent without prices.
+    /// What its switches cost, as a share of its CPU time; absent without prices, and where tasks were only sampled.
     pub fn bill_share(&self) -> Option<Range> {
-        self.bill.share
+        self.bill.share.filter(|_| self.is_counted())
     }
 
     fn sum(&self, of: fn(&swtch_trace::tables::TaskRow) -> u64) -> u64 {
@@ -195,8 +198,29 @@ impl CommandRun {
     }
 }
 
-/// Runs every command of the plan again and again. All commands run once in each round, in a new random order, so that what lasts for some
-/// time disturbs them alike, and none always follows the same one.
+impl Runs {
+    /// Whether BPF counted.
+    pub fn is_counted(&self) -> bool {
+        self.runs.iter().all(CommandRun::is_counted)
+    }
+
+    /// What these runs lack, and why; with or without prices.
+    pub fn unavailable(&self, is_priced: bool) -> Vec<Unavailable> {
+        let mut found = Vec::new();
+        if !self.is_counted() {
+            let why = format!("only BPF sees every task to its end: {}", self.why);
+            found.push(Unavailable { field: Field::new("waits"), reason: why.clone() });
+            found.push(Unavailable { field: Field::new("bill"), reason: why });
+        } else if !is_priced {
+            let why = "this machine has no Profile; 'swtch measure --quick' makes one".to_owned();
+            found.push(Unavailable { field: Field::new("bill"), reason: why });
+        }
+        found
+    }
+}
+
+/// Runs every command of the plan again and again. All commands run once in each round, so that what lasts for some time disturbs them alike.
+/// The order of a round is random, and every second round has the reverse of the one before: no command is earlier than another on average.
 ///
 /// # Errors
 /// When a command cannot be started, fails or takes too long; when runs cannot be recorded.
@@ -209,7 +233,12 @@ pub fn run_all(plan: &RunPlan, observer: &mut dyn Observer<RunProgress>) -> Resu
     let mut found = Runs { runs: Vec::new(), why, stopped: None };
     let mut done = 0;
     for round in 0..plan.warmup + plan.runs {
-        rng.shuffle(&mut order);
+        // A warm-up round has an order of its own.
+        if round < plan.warmup || (round - plan.warmup).is_multiple_of(2) {
+            rng.shuffle(&mut order);
+        } else {
+            order.reverse();
+        }
         for &index in &order {
             let command = plan.commands[index].name.clone();
             observer.event(&RunProgress { done, of, command });

@@ -7,6 +7,7 @@
 //! time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
 #![forbid(unsafe_code)]
 
+mod compared;
 pub mod export;
 pub mod files;
 pub mod html;

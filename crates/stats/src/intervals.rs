@@ -59,6 +59,28 @@ pub fn median_interval_sorted(sorted: &[f64], confidence: f64) -> Option<MedianI
     })
 }
 
+/// [`median_interval_sorted`], or where there are too few values for it, the extremes, with the confidence that they have: they miss the median
+/// only if all values are on one side of it. `None` below two values.
+///
+/// ```
+/// let found = swtch_stats::median_interval_or_extremes(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();
+/// assert_eq!((found.low, found.high, found.coverage), (1.0, 5.0, 0.9375));
+/// assert!(swtch_stats::median_interval_or_extremes(&[1.0], 0.95).is_none());
+/// ```
+pub fn median_interval_or_extremes(sorted: &[f64], confidence: f64) -> Option<MedianInterval> {
+    let extremes = || match *sorted {
+        [low, .., high] => Some(MedianInterval {
+            low,
+            high,
+            low_rank: 1,
+            high_rank: sorted.len(),
+            coverage: 1.0 - 0.5_f64.powi(sorted.len() as i32 - 1),
+        }),
+        _ => None,
+    };
+    median_interval_sorted(sorted, confidence).or_else(extremes)
+}
+
 /// The largest rank `r` with `P(r <= B <= n - r) >= confidence`, and that probability.
 ///
 /// Weights are relative to the middle one, so nothing underflows where it matters, for any `n`.

@@ -4,6 +4,7 @@
 //! untrusted and are escaped, in the page by the template engine and in the pictures by `svg`.
 
 mod charts;
+mod compared;
 mod faas;
 mod page;
 mod prelude;
@@ -31,6 +32,8 @@ pub type NamedProfile = Named<swtch_profile::Profile>;
 pub type NamedTrace = Named<PricedTrace>;
 /// A study on a page.
 pub type NamedStudy = Named<swtch_study::Study>;
+/// Compared commands on a page.
+pub type NamedComparison = Named<swtch_decide::compare::CommandComparison>;
 /// A response of a function, or a study of tiers, on a page.
 pub type NamedFaas = Named<swtch_faas::Document>;
 
@@ -56,6 +59,9 @@ pub enum ReportError {
         "no function to report on; name a response of a handler, or a directory that `swtch faas tiers` writes"
     )]
     NoFunctions,
+    /// There are no compared commands to report on.
+    #[error("no compared commands to report on; run `swtch compare`")]
+    NoComparisons,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; please report this defect of swtch's template")]
     Template(#[from] minijinja::Error),
@@ -99,6 +105,14 @@ pub fn render_studies(studies: &[NamedStudy]) -> Result<String, ReportError> {
 /// [`ReportError::NoFunctions`] when `documents` is empty.
 pub fn render_faas(documents: &[NamedFaas]) -> Result<String, ReportError> {
     laid_out(documents)
+}
+
+/// Renders compared commands as one HTML page.
+///
+/// # Errors
+/// [`ReportError::NoComparisons`] when there are none.
+pub fn render_comparisons(comparisons: &[NamedComparison]) -> Result<String, ReportError> {
+    laid_out(comparisons)
 }
 
 fn laid_out<D: Subject>(subjects: &[Named<D>]) -> Result<String, ReportError> {

@@ -1,6 +1,7 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
 mod capabilities;
+mod compared;
 mod comparison;
 mod flags;
 mod recording;
@@ -21,6 +22,7 @@ use swtch_units::{Bytes, TextTable, format_ns};
 
 pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use capabilities::capabilities;
+pub use compared::compared;
 pub use comparison::comparison;
 pub use recording::recording;
 

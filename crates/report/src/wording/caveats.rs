@@ -20,7 +20,7 @@ pub(crate) fn notes<'a>(found: impl IntoIterator<Item = &'a Caveat>, head: &str,
 pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
     let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
     Some(match one {
-        Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
+        Caveat::OneRun => "this is one run; another may make many times as many switches. 'swtch compare -- COMMAND' runs it several times.".to_owned(),
         Caveat::Stolen { stolen_ns, share } => format!(
             "the hypervisor took {} of the CPUs' time ({}), enough to explain the cost of the switches or the waits. Stolen time \
              counts as part of what it interrupts.",

@@ -6,7 +6,7 @@ use super::recorded::{BillFigures, Waits};
 use super::{Collected, ComparisonJob};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use swtch_stats::{median_interval_sorted, quantile_sorted, sorted};
+use swtch_stats::{median_interval_or_extremes, quantile_sorted, sorted};
 
 /// What intervals are to hold the median with, where there are enough runs.
 const CONFIDENCE: f64 = 0.95;
@@ -88,14 +88,12 @@ impl Figure {
     pub fn of(values: &[f64]) -> Self {
         let sorted = sorted(values);
         let median = if sorted.is_empty() { 0.0 } else { quantile_sorted(&sorted, 0.5) };
-        let interval = median_interval_sorted(&sorted, CONFIDENCE)
-            .map(|interval| (interval.low, interval.high, interval.coverage))
-            .or_else(|| extremes(&sorted));
+        let interval = median_interval_or_extremes(&sorted, CONFIDENCE);
         Self {
             median,
-            ci_low: interval.map(|(low, _, _)| low),
-            ci_high: interval.map(|(_, high, _)| high),
-            confidence: interval.map(|(_, _, confidence)| confidence),
+            ci_low: interval.map(|interval| interval.low),
+            ci_high: interval.map(|interval| interval.high),
+            confidence: interval.map(|interval| interval.coverage),
         }
     }
 
@@ -104,13 +102,6 @@ impl Figure {
     pub fn exactly(self) -> Self {
         Self { ci_low: None, ci_high: None, confidence: None, ..self }
     }
-}
-
-/// The smallest and the largest miss the median only if all values fall on one side of it.
-fn extremes(sorted: &[f64]) -> Option<(f64, f64, f64)> {
-    let (low, high) = (*sorted.first()?, *sorted.last()?);
-    let misses = 0.5_f64.powi(sorted.len() as i32 - 1);
-    (sorted.len() > 1).then_some((low, high, 1.0 - misses))
 }
 
 impl PolicyRuns {

@@ -1,0 +1,145 @@
+//! Compared commands in words: what terminal and page share.
+
+use swtch_decide::compare::{CommandComparison, ComparedCommand, RunFigure};
+use swtch_decide::{Change, Verdict};
+use swtch_units::{format_ns, grouped, shortened};
+
+/// Letters of a command in a sentence or a table.
+const LONGEST_NAME: usize = 44;
+
+/// What a command is called: its parameters where it has any, else itself, shortened.
+pub(crate) fn name(command: &ComparedCommand) -> String {
+    let parameters: Vec<String> =
+        command.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let text = if parameters.is_empty() { command.command.replace('\n', " ") } else { parameters.join(" ") };
+    shortened(&text, LONGEST_NAME)
+}
+
+/// The answer: a sentence for each command but the first; of a single command, its figures.
+pub(crate) fn answer(comparison: &CommandComparison) -> Vec<String> {
+    match comparison.runs.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![alone(only)],
+        [first, others @ ..] => others.iter().map(|other| against(first, other)).collect(),
+    }
+}
+
+fn alone(only: &ComparedCommand) -> String {
+    let RunFigure { median, ci_low, ci_high } = only.context_switches;
+    let counts = [median, ci_low, ci_high].map(count);
+    format!(
+        "'{}' has {} context switches ({} to {}), the median of {} {}.",
+        name(only),
+        counts[0],
+        counts[1],
+        counts[2],
+        only.count,
+        if only.count == 1 { "run" } else { "runs" }
+    )
+}
+
+fn against(first: &ComparedCommand, other: &ComparedCommand) -> String {
+    let (first, name) = (name(first), name(other));
+    let decides = |change: &&Change| change.figure().is_some_and(|figure| figure.metric.decides);
+    let of = |verdict: Verdict| -> Vec<String> {
+        let changes = other.changes.iter().filter(decides);
+        changes.filter(|change| change.verdict == verdict).map(Change::words).collect()
+    };
+    let (worse, better) = (of(Verdict::Worse), of(Verdict::Better));
+    match other.verdict {
+        Some(Verdict::Worse) => format!("'{name}' is worse than '{first}': {}.", worse.join(", ")),
+        Some(Verdict::Better) => format!("'{name}' is better than '{first}': {}.", better.join(", ")),
+        Some(Verdict::Same) => {
+            format!("'{name}' is the same as '{first}', in context switches, CPU time and time from start to end.")
+        }
+        _ if !worse.is_empty() => format!(
+            "'{name}' is better and worse than '{first}': {}, but {}.",
+            better.join(", "),
+            worse.join(", ")
+        ),
+        _ => {
+            let runs = match other.runs_needed {
+                Some(runs) => format!("at this noise, about {} runs of each would decide", count(runs as f64)),
+                None if other.count < swtch_stats::LEAST_LAUNCHES => {
+                    format!("{} runs of each are the least that can decide", swtch_stats::LEAST_LAUNCHES)
+                }
+                None => "no number of runs up to 100,000 would decide".to_owned(),
+            };
+            format!("'{name}' against '{first}' is unclear: like runs differ as much; {runs}.")
+        }
+    }
+}
+
+/// A figure of every command: its title, and what it is of one of them, in the unit in which it is shown.
+pub(crate) struct ComparedFigure {
+    /// The head of its column.
+    pub(crate) title: &'static str,
+    /// Its name in verdicts.
+    pub(crate) metric: &'static str,
+    /// The figure.
+    pub(crate) of: fn(&ComparedCommand) -> Option<RunFigure>,
+    /// A value in words.
+    pub(crate) show: fn(f64) -> String,
+}
+
+/// The figures, those that decide first.
+pub(crate) const FIGURES: [ComparedFigure; 7] = [
+    ComparedFigure { title: "time", metric: "elapsed", of: |run| Some(run.seconds), show: time },
+    ComparedFigure { title: "CPU time", metric: "cpu.time", of: |run| Some(run.cpu_seconds), show: time },
+    ComparedFigure { title: "switches", metric: "switches", of: |run| Some(run.context_switches), show: count },
+    ComparedFigure { title: "voluntary", metric: "voluntary", of: |run| Some(run.voluntary), show: count },
+    ComparedFigure { title: "involuntary", metric: "involuntary", of: |run| Some(run.involuntary), show: count },
+    ComparedFigure { title: "waits", metric: "wait.total", of: |run| run.wait_seconds, show: time },
+    ComparedFigure { title: "switches' share", metric: "bill", of: |run| run.bill_share, show: share },
+];
+
+fn time(seconds: f64) -> String {
+    format_ns(seconds * 1e9)
+}
+
+fn count(value: f64) -> String {
+    grouped(&format!("{value:.0}"))
+}
+
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    if percent < 1.0 { format!("{percent:.2} %") } else { format!("{percent:.1} %") }
+}
+
+/// The ratio and its interval; absent where there is none.
+pub(crate) fn ratio(change: &Change) -> (Option<String>, Option<String>) {
+    let digits = |value: f64| if value < 0.1 { format!("{value:.1e}") } else { format!("{value:.3}") };
+    let interval = change.ci_low.zip(change.ci_high);
+    (change.ratio.map(digits), interval.map(|(low, high)| format!("{} to {}", digits(low), digits(high))))
+}
+
+/// How the figures came about, a line each.
+pub(crate) fn circumstances(comparison: &CommandComparison) -> Vec<String> {
+    let count = comparison.runs.iter().map(|run| run.count).min().unwrap_or(0);
+    let warmup = match comparison.warmup {
+        0 => String::new(),
+        1 => ", after one that does not count".to_owned(),
+        warmup => format!(", after {warmup} that do not count"),
+    };
+    let runs = if count == 1 { "run".to_owned() } else { "runs in random order".to_owned() };
+    let mut lines = vec![format!(
+        "{count} {runs} of each{warmup}; Linux {}, {} CPUs; counted by {}.",
+        comparison.kernel,
+        comparison.cpus,
+        if comparison.source == "wait4" { "wait4" } else { "BPF, with nothing at a switch" }
+    )];
+    if let Some(stopped) = comparison.stopped {
+        let why = match stopped {
+            swtch_decide::runs::Stopped::Interrupted => "Interrupted",
+            swtch_decide::runs::Stopped::TimeLimit => "The time limit came",
+        };
+        lines.push(format!("{why} before all runs were done; these are the ones that were complete."));
+    }
+    for run in comparison.runs.iter().filter(|run| run.exit_statuses != [0]) {
+        let statuses: Vec<String> = run.exit_statuses.iter().map(ToString::to_string).collect();
+        lines.push(format!("'{}' ended with status {}.", name(run), statuses.join(" and ")));
+    }
+    let missing = comparison.unavailable.iter().map(|row| format!("No {}: {}.", row.field, row.reason));
+    lines.extend(missing);
+    lines
+}

@@ -1,0 +1,101 @@
+//! The page of compared commands: the answer, the figures of each, and each against the first.
+
+use super::prelude::*;
+use crate::compared::{FIGURES, answer, circumstances, name, ratio};
+use swtch_decide::compare::CommandComparison;
+use swtch_topology::Unavailable;
+use swtch_units::Word;
+
+impl Subject for CommandComparison {
+    const KIND: &'static str = "comparison";
+    const HEAD: &'static str = "Comparison";
+    const NOTHING: ReportError = ReportError::NoComparisons;
+    const TILES: &'static [KeyFigure<Self>] = &[];
+
+    fn origin(&self) -> String {
+        "compared".to_owned()
+    }
+
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        self.unavailable.iter().collect()
+    }
+
+    fn line(&self) -> String {
+        format!("{} commands · Linux {} · {} CPUs", self.runs.len(), self.kernel, self.cpus)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn answer(&self, _alone: bool) -> Vec<String> {
+        answer(self)
+    }
+
+    fn written(&self) -> String {
+        format!("swtch {}", self.swtch_version)
+    }
+
+    fn title(_subjects: Subjects<'_, Self>) -> String {
+        "Commands compared by their context switches".to_owned()
+    }
+
+    fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
+        let mut sections = Vec::new();
+        for one in subjects.iter() {
+            sections.push(Section::bare("figures", "Figures").put([figures(one.of)]));
+            sections.extend(
+                Section::new(
+                    "ratios",
+                    "Each command against the first",
+                    "The ratio of the medians, and its 95\u{a0}% interval. The verdicts are corrected for all figures of all commands, by Holm’s method.",
+                )
+                .put(ratios(one.of))
+                .unless_empty(),
+            );
+            let mut how = Section::bare("how", "How it was measured");
+            for line in circumstances(one.of) {
+                how = how.say(line);
+            }
+            sections.push(how);
+        }
+        sections
+    }
+
+    fn footer(written: &[String]) -> String {
+        written.join(" · ")
+    }
+}
+
+fn figures(comparison: &CommandComparison) -> Table {
+    let rows = comparison.runs.iter().map(|run| {
+        let cell = |figure: &crate::compared::ComparedFigure| {
+            let words = (figure.of)(run).map(|found| {
+                let [median, low, high] = [found.median, found.ci_low, found.ci_high].map(figure.show);
+                let text = if run.count > 1 { format!("{median} ({low} to {high})") } else { median };
+                (text, found.median)
+            });
+            words.map_or_else(|| Cell::dash(figure.title), |(text, value)| Cell::sorted(figure.title, text, value))
+        };
+        TableRow::new(name(run), FIGURES.iter().map(cell).collect())
+    });
+    Table::new("The median of each figure, and the 95\u{a0}% interval of it in brackets", "Command", rows).sortable()
+}
+
+fn ratios(comparison: &CommandComparison) -> Vec<Block> {
+    let compared = comparison.runs.iter().skip(1).filter(|run| !run.changes.is_empty());
+    let table = |run: &swtch_decide::compare::ComparedCommand| {
+        let rows = run.changes.iter().map(|change| {
+            let title = FIGURES.iter().find(|figure| figure.metric == change.metric).map_or("", |figure| figure.title);
+            let (ratio, interval) = ratio(change);
+            let cells = vec![
+                Cell::or_dash("Ratio", ratio),
+                Cell::or_dash("95\u{a0}% interval", interval),
+                Cell::text("Verdict", change.verdict.name()),
+            ];
+            TableRow::new(title, cells)
+        });
+        Block::from(Table::new(name(run), "Figure", rows))
+    };
+    compared.map(table).collect()
+}
