@@ -92,8 +92,14 @@ fn with_fixtures(home: &Home) -> PathBuf {
 #[test]
 fn what_is_printed_of_fixtures_is_written_down() {
     let mut text =
-        "What `swtch doctor`, `swtch record` and `swtch measure` print of each fixture.\n".to_owned();
-    for (kind, place) in [("doctor", "machines"), ("advised", "traces"), ("profile", "profiles")] {
+        "What `swtch doctor`, `swtch record`, `swtch measure` and `swtch compare` print of each fixture.\n"
+            .to_owned();
+    for (kind, place) in [
+        ("doctor", "machines"),
+        ("advised", "traces"),
+        ("profile", "profiles"),
+        ("comparison", "comparisons"),
+    ] {
         let fixtures = names(&fixture(place)).into_iter().filter(|name| name != "README.md");
         for name in fixtures {
             let name = name.trim_end_matches(".swtch").trim_end_matches(".json");

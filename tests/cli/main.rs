@@ -5,6 +5,7 @@ mod advised;
 mod bad_input;
 mod common;
 mod compared;
+mod comparing;
 mod completing;
 mod confined;
 mod counts;

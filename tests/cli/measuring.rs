@@ -55,14 +55,13 @@ fn the_json_has_the_names_it_promises() {
 #[test]
 fn the_published_schemas_are_those_the_types_give() {
     let home = home();
-    let printed = json(swtch(home.path()).args(["schema", "profile"]));
-    let published = crate::common::fixture("../docs/schemas/profile-1.json");
-    let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
-    assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
-    let printed = json(swtch(home.path()).args(["schema", "trace"]));
-    let of_traces = crate::common::fixture("../docs/schemas/trace-3.json");
-    let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
-    assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-3.json");
+    for (name, version) in [("profile", 1), ("trace", 3), ("compare", 1)] {
+        let printed = json(swtch(home.path()).args(["schema", name]));
+        let file = format!("docs/schemas/{name}-{version}.json");
+        let published = fs::read(crate::common::fixture(&format!("../{file}"))).unwrap();
+        let published: Value = serde_json::from_slice(&published).unwrap();
+        assert_eq!(printed, published, "update it: swtch schema {name} > {file}");
+    }
 }
 
 fn fixture_json(name: &str) -> Value {

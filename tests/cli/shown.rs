@@ -3,8 +3,9 @@
 //! A comment before a block names where its output comes from, so that a test does not depend on the figures of a busy machine:
 //!
 //! - `<!-- shown: run -->`: the command prints the same on every machine, and runs here;
-//! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`: what `swtch measure`, `swtch record` and
-//!   `swtch doctor` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`, `fixtures/machines/NAME`; `advised NAME` with `--advise`.
+//! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`, `<!-- shown: comparison NAME -->`: what
+//!   `swtch measure`, `swtch record`, `swtch doctor` and `swtch compare` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`,
+//!   `fixtures/machines/NAME`, `fixtures/comparisons/NAME.json`; `advised NAME` is a recording with `--advise`.
 //!
 //! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (that many at most). Studies of `swtch ai` and
 //! `swtch faas` are shown by `python/tests/test_shown.py`.
@@ -110,6 +111,10 @@ pub(crate) fn printed_of(kind: &str, name: &str) -> Option<String> {
         "profile" => terminal::profile(&file::read(&fixture(&format!("profiles/{name}.json"))).unwrap()),
         "recording" => recording(name, false),
         "advised" => recording(name, true),
+        "comparison" => {
+            let text = fs::read(fixture(&format!("comparisons/{name}.json"))).unwrap();
+            terminal::compared(&serde_json::from_slice(&text).unwrap())
+        }
         "doctor" => {
             let host = Host::read(&fixture(&format!("machines/{name}"))).unwrap();
             terminal::capabilities(&host, &judge(&host, &no_rights()), false)

@@ -6,7 +6,7 @@ mod runs_needed;
 pub use parameters::{Parameter, ParameterError, Template, expand};
 
 use crate::runs::{CommandRun, RunPlan, Runs, Stopped};
-use crate::verdict::{Change, Runs as Order, Verdict, correct, overall};
+use crate::verdict::{Change, RunOrder, Verdict, correct, overall};
 use runs_needed::runs_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,10 +128,13 @@ const FIGURES: [Taken; 7] = [
 ];
 
 /// Compares the runs of the plan's commands. Absent where a command has no run that counts.
-pub fn compare(plan: &RunPlan, parameters: &[BTreeMap<String, String>], found: &Runs) -> Option<CommandComparison> {
-    let of = |index: usize| -> Vec<&CommandRun> {
-        found.runs.iter().filter(|run| run.command == index).collect()
-    };
+pub fn compare(
+    plan: &RunPlan,
+    parameters: &[BTreeMap<String, String>],
+    found: &Runs,
+) -> Option<CommandComparison> {
+    let of =
+        |index: usize| -> Vec<&CommandRun> { found.runs.iter().filter(|run| run.command == index).collect() };
     let all: Vec<Vec<&CommandRun>> = (0..plan.commands.len()).map(of).collect();
     let first = all.first()?;
     if all.iter().any(Vec::is_empty) {
@@ -139,7 +142,8 @@ pub fn compare(plan: &RunPlan, parameters: &[BTreeMap<String, String>], found: &
     }
     let mut changes: Vec<Vec<Change>> = all.iter().skip(1).map(|runs| against(first, runs)).collect();
     // All figures of all commands are one family: the more there are, the likelier one differs by chance.
-    let verdict = correct(changes.iter_mut().flatten());
+    correct(&mut changes.iter_mut().flatten().collect::<Vec<_>>());
+    let verdict = overall(changes.iter().flatten());
     changes.insert(0, Vec::new());
     let commands = plan.commands.iter().zip(&all).zip(changes).enumerate();
     let runs = commands.map(|(index, ((command, runs), changes))| ComparedCommand {
@@ -166,13 +170,14 @@ pub fn compare(plan: &RunPlan, parameters: &[BTreeMap<String, String>], found: &
 fn against(first: &[&CommandRun], runs: &[&CommandRun]) -> Vec<Change> {
     let change = |(name, of): &Taken| {
         let values = |runs: &[&CommandRun]| runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>();
-        Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, Order::Mixed)
+        Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, RunOrder::Mixed)
     };
     FIGURES.iter().filter_map(change).collect()
 }
 
 fn compared(name: &str, runs: &[&CommandRun], changes: Vec<Change>) -> ComparedCommand {
-    let figure = |of: fn(&CommandRun) -> f64| RunFigure::of(&runs.iter().map(|run| of(run)).collect::<Vec<_>>());
+    let figure =
+        |of: fn(&CommandRun) -> f64| RunFigure::of(&runs.iter().map(|run| of(run)).collect::<Vec<_>>());
     let part = |of: fn(&CommandRun) -> Option<f64>| {
         runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>().map(|values| RunFigure::of(&values))
     };
@@ -203,15 +208,17 @@ fn compared(name: &str, runs: &[&CommandRun], changes: Vec<Change>) -> ComparedC
         involuntary: figure(|run| run.involuntary() as f64),
         wait_seconds: part(CommandRun::wait_seconds),
         bill_share,
-        runs_needed: verdict.filter(|verdict| *verdict == Verdict::Unclear).and_then(|_| runs_needed(&changes, runs.len())),
+        runs_needed: verdict
+            .filter(|verdict| *verdict == Verdict::Unclear)
+            .and_then(|_| runs_needed(&changes, runs.len())),
         verdict,
         changes,
     }
 }
 
 /// The schema of the document.
-pub fn json_schema() -> schemars::Schema {
-    schemars::schema_for!(CommandComparison)
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(CommandComparison).to_value()
 }
 
 #[cfg(test)]

@@ -112,6 +112,11 @@ impl Change {
         self.metric.parse().ok()
     }
 
+    /// Whether the verdict of all depends on it.
+    pub fn decides(&self) -> bool {
+        self.figure().is_some_and(|figure| figure.metric.decides)
+    }
+
     fn conclude(&mut self) {
         let Some(p) = self.p_holm else { return };
         let margin = self.figure().map_or(0.0, |figure| figure.metric.margin);
@@ -149,7 +154,7 @@ impl Change {
             return format!("{} {} instead of {}", show(self.new), metric.noun, show(self.old));
         };
         let interval = self.ci_low.zip(self.ci_high).filter(|(low, high)| low < high);
-        if !(1.0 / MOST_PERCENT..MOST_PERCENT).contains(&ratio) {
+        if ratio >= MOST_PERCENT {
             let within =
                 interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", times(low), times(high)));
             return format!("{}{within} times the {}", times(ratio), metric.noun);
@@ -157,9 +162,13 @@ impl Change {
         let is_more = ratio >= 1.0;
         let percent = |ratio: f64| 100.0 * if is_more { ratio - 1.0 } else { 1.0 - ratio };
         let ends = interval.map(|(low, high)| if is_more { [low, high] } else { [high, low] }.map(percent));
-        // As many digits as tell the ends apart.
+        // As many digits as tell the ends apart, and 99.96 % from all.
         let width = ends.map_or(0.0, |[low, high]| high - low);
-        let digits = if ends.is_none() && percent(ratio) >= 9.95 || width >= 9.95 { 0 } else { 1 };
+        let digits = match percent(ratio) {
+            nearly if nearly >= 99.0 && !is_more => 2,
+            some if ends.is_none() && some >= 9.95 || width >= 9.95 => 0,
+            _ => 1,
+        };
         let within =
             ends.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
         format!("{:.digits$}{within} % {}", percent(ratio), if is_more { metric.more } else { metric.less })
@@ -170,23 +179,34 @@ impl Change {
 const MOST_PERCENT: f64 = 3.0;
 
 fn times(ratio: f64) -> String {
-    if ratio < 0.095 { format!("{ratio:.2e}") } else { format!("{ratio:.1}") }
+    format!("{ratio:.1}")
 }
 
 /// Corrects the probabilities for their number, and gives the verdicts: of the figures that decide among themselves, of the others among
-/// all others. Gives the verdict of all: worse or better where a figure that decides is, and no other says the contrary.
+/// all others. Gives the verdict of all, as [`overall`] does.
 pub fn judge(changes: &mut [Change]) -> Verdict {
-    let decides = |change: &Change| change.figure().is_some_and(|figure| figure.metric.decides);
+    correct(&mut changes.iter_mut().collect::<Vec<_>>());
+    overall(&*changes)
+}
+
+/// The part of [`judge`] that gives each its verdict, for changes of several comparisons that are one family.
+pub(crate) fn correct(changes: &mut [&mut Change]) {
     for family in [true, false] {
-        let tested = |change: &&mut Change| decides(change) == family && change.p_holm.is_some();
-        let mut of_family: Vec<&mut Change> = changes.iter_mut().filter(tested).collect();
+        let tested = |change: &&mut &mut Change| change.decides() == family && change.p_holm.is_some();
+        let mut of_family: Vec<&mut &mut Change> = changes.iter_mut().filter(tested).collect();
         let p_values: Vec<f64> = of_family.iter().filter_map(|change| change.p_holm).collect();
         for (change, p) in of_family.iter_mut().zip(holm(&p_values)) {
             change.p_holm = Some(p);
             change.conclude();
         }
     }
-    let has = |verdict| changes.iter().any(|change| decides(change) && change.verdict == verdict);
+}
+
+/// Worse or better where a figure that decides is, and no other says the contrary.
+pub(crate) fn overall<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Verdict {
+    let verdicts: Vec<Verdict> =
+        changes.into_iter().filter(|change| change.decides()).map(|change| change.verdict).collect();
+    let has = |verdict| verdicts.contains(&verdict);
     match (has(Verdict::Worse), has(Verdict::Better)) {
         (true, false) => Verdict::Worse,
         (false, true) => Verdict::Better,

@@ -52,7 +52,7 @@ pub struct Options {
 pub struct CommandStart {
     /// Where what it writes to standard error goes. It then reads and prints nothing.
     pub quiet: Option<Arc<File>>,
-    /// It leads a process group, which gets the signals that are passed on, and dies with the thread that started it.
+    /// It leads a process group, which gets the signals that are passed on.
     pub own_group: bool,
     /// Variables of its environment, in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,

@@ -6,8 +6,7 @@ use crate::options::CommandStart;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-    set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
 };
 use rustix::time::Timespec;
 use std::cell::Cell;
@@ -71,11 +70,8 @@ impl ChildCommand {
             starting.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         }
         if start.own_group {
+            // Without anything of ours between fork and exec, the standard library copies no page tables (posix_spawn).
             starting.process_group(0);
-            // SAFETY: the only thing between fork and exec is one system call.
-            unsafe {
-                starting.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-            }
         }
         let started_ns = monotonic_ns();
         let child = starting.spawn().map_err(fail)?;

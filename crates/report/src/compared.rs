@@ -27,22 +27,19 @@ pub(crate) fn answer(comparison: &CommandComparison) -> Vec<String> {
 fn alone(only: &ComparedCommand) -> String {
     let RunFigure { median, ci_low, ci_high } = only.context_switches;
     let counts = [median, ci_low, ci_high].map(count);
-    format!(
-        "'{}' has {} context switches ({} to {}), the median of {} {}.",
-        name(only),
-        counts[0],
-        counts[1],
-        counts[2],
-        only.count,
-        if only.count == 1 { "run" } else { "runs" }
-    )
+    let name = name(only);
+    match (only.count, counts) {
+        (1, [median, ..]) => format!("'{name}' has {median} context switches in one run."),
+        (runs, [median, low, high]) => {
+            format!("'{name}' has {median} context switches ({low} to {high}), the median of {runs} runs.")
+        }
+    }
 }
 
 fn against(first: &ComparedCommand, other: &ComparedCommand) -> String {
     let (first, name) = (name(first), name(other));
-    let decides = |change: &&Change| change.figure().is_some_and(|figure| figure.metric.decides);
     let of = |verdict: Verdict| -> Vec<String> {
-        let changes = other.changes.iter().filter(decides);
+        let changes = other.changes.iter().filter(|change| change.decides());
         changes.filter(|change| change.verdict == verdict).map(Change::words).collect()
     };
     let (worse, better) = (of(Verdict::Worse), of(Verdict::Better));
@@ -50,7 +47,9 @@ fn against(first: &ComparedCommand, other: &ComparedCommand) -> String {
         Some(Verdict::Worse) => format!("'{name}' is worse than '{first}': {}.", worse.join(", ")),
         Some(Verdict::Better) => format!("'{name}' is better than '{first}': {}.", better.join(", ")),
         Some(Verdict::Same) => {
-            format!("'{name}' is the same as '{first}', in context switches, CPU time and time from start to end.")
+            format!(
+                "'{name}' is the same as '{first}', in context switches, CPU time and time from start to end."
+            )
         }
         _ if !worse.is_empty() => format!(
             "'{name}' is better and worse than '{first}': {}, but {}.",
@@ -59,7 +58,9 @@ fn against(first: &ComparedCommand, other: &ComparedCommand) -> String {
         ),
         _ => {
             let runs = match other.runs_needed {
-                Some(runs) => format!("at this noise, about {} runs of each would decide", count(runs as f64)),
+                Some(runs) => {
+                    format!("at this noise, about {} runs of each would decide", count(runs as f64))
+                }
                 None if other.count < swtch_stats::LEAST_LAUNCHES => {
                     format!("{} runs of each are the least that can decide", swtch_stats::LEAST_LAUNCHES)
                 }
@@ -80,17 +81,61 @@ pub(crate) struct ComparedFigure {
     pub(crate) of: fn(&ComparedCommand) -> Option<RunFigure>,
     /// A value in words.
     pub(crate) show: fn(f64) -> String,
+    /// Whether it is only known between two ends, so that its middle says little.
+    pub(crate) is_range: bool,
 }
 
 /// The figures, those that decide first.
 pub(crate) const FIGURES: [ComparedFigure; 7] = [
-    ComparedFigure { title: "time", metric: "elapsed", of: |run| Some(run.seconds), show: time },
-    ComparedFigure { title: "CPU time", metric: "cpu.time", of: |run| Some(run.cpu_seconds), show: time },
-    ComparedFigure { title: "switches", metric: "switches", of: |run| Some(run.context_switches), show: count },
-    ComparedFigure { title: "voluntary", metric: "voluntary", of: |run| Some(run.voluntary), show: count },
-    ComparedFigure { title: "involuntary", metric: "involuntary", of: |run| Some(run.involuntary), show: count },
-    ComparedFigure { title: "waits", metric: "wait.total", of: |run| run.wait_seconds, show: time },
-    ComparedFigure { title: "switches' share", metric: "bill", of: |run| run.bill_share, show: share },
+    ComparedFigure {
+        title: "time",
+        metric: "elapsed",
+        of: |run| Some(run.seconds),
+        show: time,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "CPU time",
+        metric: "cpu.time",
+        of: |run| Some(run.cpu_seconds),
+        show: time,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "switches",
+        metric: "switches",
+        of: |run| Some(run.context_switches),
+        show: count,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "voluntary",
+        metric: "voluntary",
+        of: |run| Some(run.voluntary),
+        show: count,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "involuntary",
+        metric: "involuntary",
+        of: |run| Some(run.involuntary),
+        show: count,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "waits",
+        metric: "wait.total",
+        of: |run| run.wait_seconds,
+        show: time,
+        is_range: false,
+    },
+    ComparedFigure {
+        title: "switches' share",
+        metric: "bill",
+        of: |run| run.bill_share,
+        show: share,
+        is_range: true,
+    },
 ];
 
 fn time(seconds: f64) -> String {
@@ -113,6 +158,20 @@ pub(crate) fn ratio(change: &Change) -> (Option<String>, Option<String>) {
     (change.ratio.map(digits), interval.map(|(low, high)| format!("{} to {}", digits(low), digits(high))))
 }
 
+impl ComparedFigure {
+    /// The median, and the ends of its interval; of a range the ends alone, together.
+    pub(crate) fn words(&self, run: &ComparedCommand) -> Option<(String, Option<[String; 2]>)> {
+        let found = (self.of)(run)?;
+        let [median, low, high] = [found.median, found.ci_low, found.ci_high].map(self.show);
+        Some(match (self.is_range, run.count) {
+            (true, _) if low == high => (low, None),
+            (true, _) => (format!("{} to {high}", low.trim_end_matches(" %")), None),
+            (false, 1) => (median, None),
+            (false, _) => (median, Some([low, high])),
+        })
+    }
+}
+
 /// How the figures came about, a line each.
 pub(crate) fn circumstances(comparison: &CommandComparison) -> Vec<String> {
     let count = comparison.runs.iter().map(|run| run.count).min().unwrap_or(0);
@@ -121,9 +180,9 @@ pub(crate) fn circumstances(comparison: &CommandComparison) -> Vec<String> {
         1 => ", after one that does not count".to_owned(),
         warmup => format!(", after {warmup} that do not count"),
     };
-    let runs = if count == 1 { "run".to_owned() } else { "runs in random order".to_owned() };
+    let runs = if count == 1 { "run of each" } else { "runs of each in random order" };
     let mut lines = vec![format!(
-        "{count} {runs} of each{warmup}; Linux {}, {} CPUs; counted by {}.",
+        "{count} {runs}{warmup}; Linux {}, {} CPUs; counted by {}.",
         comparison.kernel,
         comparison.cpus,
         if comparison.source == "wait4" { "wait4" } else { "BPF, with nothing at a switch" }

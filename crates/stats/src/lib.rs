@@ -39,7 +39,9 @@ pub use comparison::{
     Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches, compare_runs,
 };
 pub use histogram::{Histogram, class_bounds, class_of, classes};
-pub use intervals::{Interval, MedianInterval, bootstrap_interval, median_interval_or_extremes, median_interval_sorted};
+pub use intervals::{
+    Interval, MedianInterval, bootstrap_interval, median_interval_or_extremes, median_interval_sorted,
+};
 pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
 pub use multiple_tests::holm;
 pub use normality::{ShapiroWilk, shapiro_wilk_sorted};

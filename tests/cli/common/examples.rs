@@ -258,6 +258,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "serve",
         "dump",
         "why",
+        "compare",
         "report",
         "export",
         "import",

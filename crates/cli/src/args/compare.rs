@@ -11,13 +11,15 @@ use swtch_decide::compare::{Parameter, Template, expand};
 use swtch_decide::runs::PlannedCommand;
 
 #[derive(Debug, Args)]
-#[command(override_usage = "swtch compare [OPTIONS] -- COMMAND [-- COMMAND]...\n       swtch compare [OPTIONS] 'LINE' ['LINE']...")]
+#[command(
+    override_usage = "swtch compare [OPTIONS] -- COMMAND [-- COMMAND]...\n       swtch compare [OPTIONS] 'LINE' ['LINE']..."
+)]
 #[command(after_help = "Examples:\n  \
-    swtch compare -- sort words -- sort --parallel=1 words\n  \
-    swtch compare 'cat words | sort' 'sort words'          lines for the shell, each in quotes\n  \
-    swtch compare --runs 5 --parameter threads=1,2 -- sort --parallel={threads} words\n  \
-    swtch compare --prepare 'rm -f sorted' -- sort -o sorted words\n  \
-    swtch compare --json -o compared.html -- ls -- ls -l\n\n\
+    swtch compare -- make -j1 -- make -j2               two commands, without a shell\n  \
+    swtch compare 'seq 9999 | sort' 'seq 9999 | tac'    lines for the shell, each in quotes\n  \
+    swtch compare --parameter jobs=1,2,4 -- make -j{jobs}\n  \
+    swtch compare --prepare 'rm -f *.o' --runs 3 -o compared.html -- make -j1 -- make -j2\n  \
+    swtch compare --json --runs 6 -- ./server --selftest\n\n\
     Every round runs each command once, in random order. The commands' output is not shown.\n\
     A single command gets its figures with intervals, which one recording does not have.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
@@ -87,7 +89,8 @@ impl CompareArgs {
             return Err(WrongUsage(text.to_owned()));
         }
         if templates.iter().any(is_empty) {
-            let text = "a command is empty; write each after its own '--': swtch compare -- COMMAND -- COMMAND";
+            let text =
+                "a command is empty; write each after its own '--': swtch compare -- COMMAND -- COMMAND";
             return Err(WrongUsage(text.to_owned()));
         }
         expand(&templates, self.how.prepare.as_deref(), &self.parameter)

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         output::print(&terminal::compared(&compared));
     }
     if let Some(out) = &args.out {
-        let page = render_comparisons(&[NamedComparison { name: "compared".to_owned(), document: compared }])?;
+        let page =
+            render_comparisons(&[NamedComparison { name: "compared".to_owned(), document: compared }])?;
         file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
         output::complain_text(&format!("Page: {}", out.display()));
     }

@@ -35,7 +35,8 @@ impl FromStr for Parameter {
     fn from_str(text: &str) -> Result<Self, ParameterError> {
         let wrong = || ParameterError::Form(text.to_owned());
         let (name, values) = text.split_once('=').ok_or_else(wrong)?;
-        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+        let is_name =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
         let values: Vec<String> = values.split(',').map(str::to_owned).collect();
         if !is_name(name) || values.iter().any(String::is_empty) {
             return Err(wrong());
@@ -66,7 +67,9 @@ impl Template {
     fn text(&self) -> String {
         match self {
             Self::Line(line) => line.clone(),
-            Self::Words(words) => words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            Self::Words(words) => {
+                words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 
@@ -109,7 +112,8 @@ pub fn expand(
     let mut found = (Vec::new(), Vec::new());
     for template in templates {
         let mut combinations = vec![BTreeMap::new()];
-        for Parameter { name, values } in parameters.iter().filter(|parameter| template.has(&parameter.name)) {
+        for Parameter { name, values } in parameters.iter().filter(|parameter| template.has(&parameter.name))
+        {
             let with = |chosen: BTreeMap<String, String>| {
                 values.iter().map(move |value| {
                     let mut chosen = chosen.clone();
@@ -177,7 +181,10 @@ mod tests {
         }
         let templates = [Template::Line("sleep {time}".to_owned())];
         let error = expand(&templates, None, &[parameter("thread=1")]).unwrap_err();
-        assert_eq!(error.to_string(), "no command has {thread} in it; the parameter 'thread' changes nothing");
+        assert_eq!(
+            error.to_string(),
+            "no command has {thread} in it; the parameter 'thread' changes nothing"
+        );
         let error = expand(&templates, None, &[parameter("time=1"), parameter("time=2")]).unwrap_err();
         assert_eq!(error, ParameterError::Twice("time".to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use crate::verdict::{Change, Verdict};
 
-/// More than this is no advice.
+/// Larger numbers are not named.
 const MOST: f64 = 100_000.0;
 /// An interval that just excludes 1 does so in half of the repetitions; with twice the runs, in 80 % of them.
 const POWER: f64 = 2.0;
@@ -12,8 +12,8 @@ const POWER: f64 = 2.0;
 pub(super) fn runs_needed(changes: &[Change], runs: usize) -> Option<u64> {
     let unclear = changes.iter().filter(|change| change.verdict == Verdict::Unclear);
     let needed = unclear.filter_map(|change| {
-        let metric = change.figure().filter(|figure| figure.metric.decides)?.metric;
-        Some(of_one(change, metric.margin, runs as f64))
+        let margin = change.figure().filter(|_| change.decides())?.metric.margin;
+        Some(of_one(change, margin, runs as f64))
     });
     let most = needed.reduce(f64::max)?;
     (most <= MOST).then_some((most.ceil() as u64).max(runs as u64 + 1))
@@ -25,18 +25,20 @@ fn of_one(change: &Change, margin: f64, runs: f64) -> f64 {
     };
     let half_width = (high.ln() - low.ln()) / 2.0;
     let difference = ratio.ln().abs();
-    let until = |room: f64| if room > 0.0 { POWER * runs * (half_width / room).powi(2) } else { f64::INFINITY };
+    let until =
+        |room: f64| if room > 0.0 { POWER * runs * (half_width / room).powi(2) } else { f64::INFINITY };
     until(difference).min(until(margin.ln_1p() - difference))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{Runs, correct};
+    use crate::verdict::{RunOrder, judge};
 
     fn needed(old: &[f64], new: &[f64]) -> Option<u64> {
-        let mut changes = vec![Change::between("switches".parse().unwrap(), old, new, Runs::Mixed).unwrap()];
-        correct(changes.iter_mut());
+        let mut changes =
+            vec![Change::between("switches".parse().unwrap(), old, new, RunOrder::Mixed).unwrap()];
+        judge(&mut changes);
         runs_needed(&changes, old.len())
     }
 

@@ -4,7 +4,6 @@ use super::prelude::*;
 use crate::compared::{FIGURES, answer, circumstances, name, ratio};
 use swtch_decide::compare::CommandComparison;
 use swtch_topology::Unavailable;
-use swtch_units::Word;
 
 impl Subject for CommandComparison {
     const KIND: &'static str = "comparison";
@@ -70,23 +69,26 @@ impl Subject for CommandComparison {
 fn figures(comparison: &CommandComparison) -> Table {
     let rows = comparison.runs.iter().map(|run| {
         let cell = |figure: &crate::compared::ComparedFigure| {
-            let words = (figure.of)(run).map(|found| {
-                let [median, low, high] = [found.median, found.ci_low, found.ci_high].map(figure.show);
-                let text = if run.count > 1 { format!("{median} ({low} to {high})") } else { median };
-                (text, found.median)
-            });
-            words.map_or_else(|| Cell::dash(figure.title), |(text, value)| Cell::sorted(figure.title, text, value))
+            let Some((median, ends)) = figure.words(run) else { return Cell::dash(figure.title) };
+            let text =
+                ends.map_or_else(|| median.clone(), |[low, high]| format!("{median} ({low} to {high})"));
+            let key = (figure.of)(run).map_or(0.0, |found| found.median);
+            Cell::sorted(figure.title, text, key)
         };
         TableRow::new(name(run), FIGURES.iter().map(cell).collect())
     });
-    Table::new("The median of each figure, and the 95\u{a0}% interval of it in brackets", "Command", rows).sortable()
+    Table::new("The median of each figure, and the 95\u{a0}% interval of it in brackets", "Command", rows)
+        .sortable()
 }
 
 fn ratios(comparison: &CommandComparison) -> Vec<Block> {
     let compared = comparison.runs.iter().skip(1).filter(|run| !run.changes.is_empty());
     let table = |run: &swtch_decide::compare::ComparedCommand| {
         let rows = run.changes.iter().map(|change| {
-            let title = FIGURES.iter().find(|figure| figure.metric == change.metric).map_or("", |figure| figure.title);
+            let title = FIGURES
+                .iter()
+                .find(|figure| figure.metric == change.metric)
+                .map_or("", |figure| figure.title);
             let (ratio, interval) = ratio(change);
             let cells = vec![
                 Cell::or_dash("Ratio", ratio),

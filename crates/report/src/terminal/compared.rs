@@ -3,7 +3,7 @@
 use super::paragraph;
 use crate::compared::{FIGURES, answer, circumstances, name, ratio};
 use swtch_decide::compare::{CommandComparison, ComparedCommand};
-use swtch_units::{TextTable, Word};
+use swtch_units::TextTable;
 
 /// The answer first, then the figures of each command with their intervals, then each against the first, then the circumstances.
 pub fn compared(comparison: &CommandComparison) -> String {
@@ -18,18 +18,20 @@ pub fn compared(comparison: &CommandComparison) -> String {
 
 /// The medians, and below them the ends of their intervals.
 fn figures(runs: &[ComparedCommand]) -> String {
-    let shown: Vec<_> = FIGURES.iter().filter(|figure| runs.iter().any(|run| (figure.of)(run).is_some())).collect();
+    let shown: Vec<_> =
+        FIGURES.iter().filter(|figure| runs.iter().any(|run| (figure.of)(run).is_some())).collect();
     let titles = ["", "command"].into_iter().chain(shown.iter().map(|figure| figure.title));
     let mut table = TextTable::new(titles).left([1]);
     for (number, run) in (1..).zip(runs) {
-        let cell = |words: &dyn Fn(swtch_decide::compare::RunFigure) -> f64| {
-            let cells = shown.iter().map(|figure| (figure.of)(run).map_or_else(|| "n/a".to_owned(), |found| (figure.show)(words(found))));
-            cells.collect::<Vec<String>>()
-        };
-        table.row([number.to_string(), name(run)].into_iter().chain(cell(&|found| found.median)));
-        if run.count > 1 {
-            table.row([String::new(), "  from".to_owned()].into_iter().chain(cell(&|found| found.ci_low)));
-            table.row([String::new(), "  to".to_owned()].into_iter().chain(cell(&|found| found.ci_high)));
+        let cells: Vec<_> = shown.iter().map(|figure| figure.words(run)).collect();
+        let medians = cells.iter().map(|cell| cell.as_ref().map_or("n/a", |(median, _)| median).to_owned());
+        table.row([number.to_string(), name(run)].into_iter().chain(medians));
+        for (place, title) in ["  from", "  to"].into_iter().enumerate().filter(|_| run.count > 1) {
+            let ends = cells.iter().map(|cell| match cell {
+                Some((_, Some(ends))) => ends[place].clone(),
+                _ => String::new(),
+            });
+            table.row([String::new(), title.to_owned()].into_iter().chain(ends));
         }
     }
     table.under("Medians, and from where to where their 95 % intervals reach")
@@ -43,7 +45,10 @@ fn ratios(runs: &[ComparedCommand]) -> String {
     let mut table = TextTable::new(["", "figure", "ratio", "95 % interval", ""]).left([1, 4]);
     for (number, run) in (1..).zip(runs).skip(1) {
         for (place, change) in run.changes.iter().enumerate() {
-            let title = FIGURES.iter().find(|figure| figure.metric == change.metric).map_or("", |figure| figure.title);
+            let title = FIGURES
+                .iter()
+                .find(|figure| figure.metric == change.metric)
+                .map_or("", |figure| figure.title);
             let (ratio, interval) = ratio(change);
             let or_none = |text: Option<String>| text.unwrap_or_else(|| "n/a".to_owned());
             let number = if place == 0 { number.to_string() } else { String::new() };
@@ -51,8 +56,7 @@ fn ratios(runs: &[ComparedCommand]) -> String {
             table.row([number, title.to_owned(), or_none(ratio), or_none(interval), verdict]);
         }
     }
-    let heading = format!(
-        "Against 1: ratios of medians; verdicts at 95 %, corrected for all figures by Holm's method"
-    );
-    table.under(&heading)
+    let heading =
+        "Against 1: ratios of medians; verdicts at 95 %, corrected for all figures by Holm's method";
+    format!("\n{}", table.under(heading))
 }
