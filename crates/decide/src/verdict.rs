@@ -1,4 +1,4 @@
-//! What a difference means: worse, better, the same, or not to be told from runs.
+//! What a difference means: worse, better, the same, or unclear.
 
 use crate::metric::Figure;
 use schemars::JsonSchema;
