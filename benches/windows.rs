@@ -10,7 +10,7 @@ use swtch_stats::{ClusterRatio, Rng};
 use swtch_trace::Trace;
 
 const SWTCH: &str = env!("CARGO_BIN_EXE_swtch");
-const WINDOW_NS: u64 = 30_000_000;
+const WINDOW_NS: u64 = 20_000_000;
 const SHARE: f64 = 0.05;
 const WORKLOADS: [(&str, &str); 3] = [
     ("pipe", "exec perf bench sched pipe -l 100000000 >/dev/null 2>&1"),

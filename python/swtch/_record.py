@@ -25,7 +25,7 @@ Cost = Literal["in-place", "profile"]
 
 EVENTS_FOR_S = 60.0
 """Seconds for which single events are kept; afterwards they are only counted."""
-SAMPLE = 0.03
+SAMPLE = 0.02
 """The share of the time in which counting sees every switch."""
 
 

@@ -262,7 +262,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// The default of `--sample`: [`swtch_record::DEFAULT_SAMPLE`].
-const SAMPLE: &str = "3%";
+const SAMPLE: &str = "2%";
 
 /// A share of the whole.
 fn part(text: &str) -> Result<f64, String> {

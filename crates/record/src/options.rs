@@ -59,7 +59,7 @@ pub struct CommandStart {
 }
 
 /// The share of the time in which counting sees every switch, when nothing else is asked for: what it adds to a switch then stays below 15 ns.
-pub const DEFAULT_SAMPLE: f64 = 0.03;
+pub const DEFAULT_SAMPLE: f64 = 0.02;
 
 impl Options {
     /// The options when nothing else is asked for.

@@ -14,6 +14,11 @@ pub(super) type Matches = BTreeMap<String, String>;
 /// The groups of `accounts` with the same tasks, those of groups below included, as the groups of `cpu`. Two without any task go on to belong
 /// together if they did `before`.
 pub(super) fn matches(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy, before: &Matches) -> Matches {
+    let is_whole = cpu.is_whole() && accounts.is_whole();
+    // The kernel sorts the list of a group's tasks at each reading, which takes longer than all else where there are thousands.
+    if is_whole && (cpu.walk(root).len() <= 1 || accounts.walk(root).len() <= 1) {
+        return Matches::from([("/".to_owned(), "/".to_owned())]);
+    }
     let pairs = memberships(root, cpu, accounts);
     let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
     let mut groups: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
@@ -39,7 +44,7 @@ pub(super) fn matches(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy, before
             found.insert(group.clone(), account.clone());
         }
     }
-    if cpu.is_whole() && accounts.is_whole() {
+    if is_whole {
         found.insert("/".to_owned(), "/".to_owned());
     }
     found
