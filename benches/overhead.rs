@@ -1,7 +1,7 @@
 //! What recording costs what is recorded: CPU time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
 //! CPU, and the size of what it writes.
 //!
-//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order, each next to a run without one, and then says how long
+//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order, each next to a run beside a process that sleeps, and then says how long
 //! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
 //! Last comes what `serve` and `--counts` take themselves, beside 300,000 switches a second and beside 10,000 threads. `SWTCH_ONLY=own` does only that,
 //! `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders.
@@ -32,7 +32,10 @@ struct Recorder {
 /// Those whose programs the kernel is asked about, ahead.
 const OWN: usize = 4;
 
-const RECORDERS: [Recorder; 8] = [
+/// What others are compared with.
+const NOTHING: Recorder = Recorder { name: "nothing", words: &["sleep", "600"], writes: None };
+
+const RECORDERS: [Recorder; 9] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -81,6 +84,8 @@ const RECORDERS: [Recorder; 8] = [
         writes: Some("perf.data"),
     },
     Recorder { name: "perf stat", words: &["perf", "stat", "-a", "-e", "context-switches"], writes: None },
+    // Nothing against nothing: how far off the others may be.
+    NOTHING,
 ];
 
 fn launches() -> u32 {
@@ -155,12 +160,20 @@ fn main() {
         let mut order: Vec<usize> = wanted.collect();
         rng.shuffle(&mut order);
         for index in order {
-            let Some(bare) = pipe(&cpu, round_trips) else {
+            let recorder = &RECORDERS[index];
+            // Both wait as long for something to begin, and either may be first.
+            let mut pair = [(0, recorder), (1, &NOTHING)];
+            rng.shuffle(&mut pair);
+            let mut found = [None, None];
+            for (place, beside_it) in pair {
+                found[place] = beside(beside_it, &cpu, round_trips, folder.path());
+            }
+            let [found, bare] = found;
+            let Some(bare) = bare.map(|bare| bare.cpu_ns_per_switch) else {
                 println!("left out: perf bench sched pipe does not run here");
                 return;
             };
-            let recorder = &RECORDERS[index];
-            match beside(recorder, &cpu, round_trips, folder.path()) {
+            match found {
                 Some(found) => {
                     base.push(bare);
                     added[index].push(found.cpu_ns_per_switch - bare);

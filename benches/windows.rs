@@ -6,8 +6,10 @@
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::process::{Command, Stdio};
-use swtch_stats::{ClusterRatio, Rng};
+use swtch_stats::{ClusterRatio, Rng, median};
 use swtch_trace::Trace;
+use swtch_trace::figures::OUTLIER_MEDIANS;
+use swtch_trace::tables::SwitchRow;
 
 const SWTCH: &str = env!("CARGO_BIN_EXE_swtch");
 const WINDOW_NS: u64 = 20_000_000;
@@ -36,9 +38,16 @@ fn recorded(script: &str, seconds: &str) -> Option<Switches> {
     status.ok().filter(std::process::ExitStatus::success)?;
     let trace = Trace::open(&path).ok()?;
     let of = |ns: Option<u64>| ns.map_or((0.0, 0.0), |ns| (ns as f64, 1.0));
-    let rows = trace.switches().filter_map(Result::ok);
-    let rows = rows.map(|row| (row.at_ns, [of(row.cost_ns.map(u64::from)), of(row.waited_ns)]));
-    Some(rows.collect())
+    let rows: Vec<SwitchRow> = trace.switches().filter_map(Result::ok).collect();
+    // As the counting programs: a switch that was stopped on its way counts as the others.
+    let of_kind = |idle: bool| {
+        let kind = rows.iter().filter(|row| (row.prev_tid == 0 || row.next_tid == 0) == idle);
+        let costs: Vec<f64> = kind.filter_map(|row| row.cost_ns.map(f64::from)).collect();
+        (!costs.is_empty()).then(|| median(&costs))
+    };
+    let most_ns = OUTLIER_MEDIANS as f64 * of_kind(true).into_iter().chain(of_kind(false)).fold(0.0, f64::max);
+    let cost = |row: &SwitchRow| row.cost_ns.filter(|ns| f64::from(*ns) <= most_ns).map(u64::from);
+    Some(rows.iter().map(|row| (row.at_ns, [of(cost(row)), of(row.waited_ns)])).collect())
 }
 
 /// How many of `draws` intervals hold the whole.

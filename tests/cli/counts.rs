@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use swtch_trace::Trace;
+use swtch_trace::tables::SchedPolicy;
 
 /// A home with `programs/counts.c`; nothing where there is no C compiler.
 fn with_program() -> Option<Home> {
@@ -58,11 +59,13 @@ fn sums_of_a_task_are_those_of_getrusage_and_perf_stat() {
     }
     let Some(home) = with_program() else { return skip(TEST, "no C compiler here") };
     for share in ["0", "3%", "100%"] {
-        let (printed, trace) = recorded(home.path(), share, &[], &["sleeps", "300"]);
+        let (printed, trace) = recorded(home.path(), share, &["nice", "-n", "7", "chrt", "--batch", "0"], &["sleeps", "300"]);
         let [voluntary, involuntary, tasks] = sums(&trace);
         assert!(printed[0] >= 300, "{printed:?}");
         // The last switch comes after the program asked.
         assert_eq!((voluntary, tasks), (printed[0] + 1, 1), "{share}");
+        let scheduling: Vec<_> = trace.tasks.iter().map(|task| (task.policy, task.nice)).collect();
+        assert_eq!(scheduling, [(Some(SchedPolicy::Batch), Some(7))], "{share}");
         // It may be preempted while it exits.
         assert!(
             (printed[1]..=printed[1] + 5).contains(&involuntary),

@@ -3,15 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_stats::{class_quantile, middle_of_class};
-use swtch_trace::figures::ascending;
+use swtch_trace::figures::{OUTLIER_MEDIANS, ascending};
 use swtch_trace::tables::HistogramRow;
-
-/// A switch that took more than this many times the median of its kind is an outlier.
-///
-/// On an undisturbed machine the scheduler's longest path takes a few times as long as its usual one, not tens of times. The longest path has
-/// other caches and another queue to look into. A switch that takes longer was stopped between the scheduler's entry and its exit. Either an
-/// interrupt stopped it, or a hypervisor gave the CPU to another guest. That time does not belong to the cost of the switch.
-const OUTLIER_MEDIANS: u64 = 20;
 
 /// Switches in which an interrupt was served are a kind of their own: their time is not the scheduler's.
 const INTERRUPTED: &str = "kind interrupted";

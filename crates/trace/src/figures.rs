@@ -4,6 +4,13 @@ use crate::model::Header;
 use crate::tables::{HistogramRow, TaskRow};
 use swtch_stats::class_quantile;
 
+/// A switch that took more than this many times the median of its kind is an outlier.
+///
+/// On an undisturbed machine the scheduler's longest path takes a few times as long as its usual one, not tens of times. The longest path has
+/// other caches and another queue to look into. A switch that takes longer was stopped between the scheduler's entry and its exit. Either an
+/// interrupt stopped it, or a hypervisor gave the CPU to another guest. That time does not belong to the cost of the switch.
+pub const OUTLIER_MEDIANS: u64 = 20;
+
 /// Context switches of tasks: voluntary and involuntary ones. Switches from the idle task are kept apart. What a source does not count is
 /// left out; absent when it counts neither.
 ///

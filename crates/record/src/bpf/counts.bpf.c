@@ -117,6 +117,8 @@ static __always_inline void moved(struct cpu_counts *cpu, struct task_counts *co
 
 /* The number of the window that is open. */
 u32 window;
+/* A switch that takes longer was stopped on its way: its time is not the scheduler's. */
+u64 most_cost_ns;
 
 /* What the last window saw of the task is complete. */
 static __always_inline void end_window(struct task_counts *counts)
@@ -235,6 +237,14 @@ int BPF_PROG(left, bool is_switch)
 	if (!cpu || !cpu->entered_ns || !cpu->entered_kind)
 		return 0;
 	cost_ns -= cpu->entered_ns;
+	cpu->entered_ns = 0;
+	counts = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	if (cost_ns > most_cost_ns) {
+		cpu->outliers++;
+		cpu->outliers_ns += cost_ns;
+		cpu->arrivals_outliers += counts ? 1 : 0;
+		return 0;
+	}
 	if (cpu->entered_kind == 1)
 		add_cost(cpu, 0, cost_ns);
 	else if (cpu->entered_kind == 2)
@@ -242,8 +252,6 @@ int BPF_PROG(left, bool is_switch)
 	else
 		add_cost(cpu, 2, cost_ns);
 	cpu->costs++;
-	cpu->entered_ns = 0;
-	counts = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
 	if (counts) {
 		counts->cost_ns += cost_ns;
 		counts->costs++;
@@ -271,6 +279,10 @@ static __always_inline void describe(struct task_record *record, struct task_str
 	record->throttled_ns = 0;
 	record->group_throttled_ns = 0;
 	record->group = group_of(task);
+	record->policy = task->policy;
+	record->nice = task->static_prio - DEFAULT_PRIO;
+	record->realtime_priority = task->rt_priority;
+	record->pad = 0;
 	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 }
 

@@ -62,6 +62,10 @@ struct task_record {
 	/* likewise all run queues of its cgroup, summed */
 	u64 group_throttled_ns;
 	u64 group;
+	u32 policy;
+	s32 nice;
+	u32 realtime_priority;
+	u32 pad;
 	char comm[16];
 };
 
@@ -105,12 +109,16 @@ struct cpu_counts {
 	u64 ended_lost;
 	/* whether this kernel tells how long a run queue was throttled */
 	u64 knows_quota;
-	u64 pad[8];
+	/* switches that took longer than `most_cost_ns`, those to tasks that are counted, and their time */
+	u64 outliers;
+	u64 arrivals_outliers;
+	u64 outliers_ns;
+	u64 pad[5];
 	/* of switches between threads, between processes, from or to idle */
 	u32 costs_by_kind[3 * CLASSES];
 };
 
-_Static_assert(sizeof(struct task_counts) == 656 && sizeof(struct task_record) == 136, "as the recorder reads them");
+_Static_assert(sizeof(struct task_counts) == 656 && sizeof(struct task_record) == 152, "as the recorder reads them");
 _Static_assert(sizeof(struct cpu_counts) == 1024, "likewise");
 
 #endif

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use swtch_stats::ClusterRatio;
 use swtch_trace::accumulate::{CacheGroups, History, Sums};
 use swtch_trace::fields;
+use swtch_trace::figures::OUTLIER_MEDIANS;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, MigrationTotals, Sampled, Totals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
@@ -216,6 +217,9 @@ impl BpfCounts {
             parent_pid: Some(task.parent_pid),
             comm: task.comm.clone(),
             kernel_thread: task.kernel_thread,
+            policy: task.policy,
+            nice: Some(task.nice),
+            realtime_priority: task.realtime_priority,
             in_scope: true,
             first_ns: task.first_ns.saturating_sub(self.start_ns),
             last_ns: task.last_ns.saturating_sub(self.start_ns),
@@ -602,7 +606,6 @@ impl BpfCounts {
             fields::PREEMPTIONS,
             fields::WAITS,
             fields::TASKS_IDLE_ELSEWHERE_NS,
-            fields::TASKS_NICE,
             fields::TOTALS_WAKEUPS,
             fields::INTERVALS_WAKEUPS,
             fields::INTERVALS_MIGRATIONS,
@@ -638,6 +641,14 @@ impl BpfCounts {
         };
         for column in ["wait_p50_ns", "wait_p90_ns", "wait_p99_ns", "slice_p50_ns"] {
             header.set_source(&format!("tasks.{column}"), &source);
+        }
+        let (outliers, ns) = (self.cpus.sum(|cpu| cpu.outliers), self.cpus.sum(|cpu| cpu.outliers_ns));
+        if outliers > 0 {
+            let left_out = format!(
+                "{source}; {outliers} of the switches, {ns} ns together, count as the others: each took more than {OUTLIER_MEDIANS} medians, \
+                 as when a hypervisor takes the CPU"
+            );
+            header.set_source("tasks.switch_cost_ns", &left_out);
         }
         header.set_source("tasks.wakeups", "as many as voluntary switches");
     }

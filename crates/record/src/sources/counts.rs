@@ -24,8 +24,11 @@ use std::time::Duration;
 use swtch_stats::{ClusterRatio, class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
 use swtch_trace::growth::{Growth, difference};
+use swtch_trace::tables::SchedPolicy;
 use windows::{Action, Windows};
 
+/// In the first window, a switch that takes longer is an outlier, ns.
+const FIRST_OUTLIER_NS: u64 = 1_000_000;
 /// Memory for the records of ended tasks, at most: many may end between two polls.
 const MOST_ENDED_BYTES: usize = 32 << 20;
 
@@ -50,6 +53,12 @@ pub(crate) struct TaskCounts {
     pub kernel_thread: bool,
     /// The number of its cgroup, the last one it was in; 0 for none.
     pub group: u64,
+    /// Its scheduling policy.
+    pub policy: Option<SchedPolicy>,
+    /// Its nice value.
+    pub nice: i32,
+    /// Its real-time priority, where it has one.
+    pub realtime_priority: Option<u32>,
     /// Where the kernel keeps it, which it does at one place for the task's life.
     pub address: u64,
     /// When it was created, ns of CLOCK_MONOTONIC; a thread that executes another program takes over the time of its process.
@@ -272,6 +281,8 @@ pub(crate) struct Counter {
     windows: Windows,
     /// The programs that are attached while a window is open.
     open: Vec<Link>,
+    /// A switch in the next window that takes longer does not count as a price, ns.
+    most_cost_ns: u64,
     entry_exit: bool,
     /// Tasks that end are kept until their last switch is over.
     keeps_ending: bool,
@@ -349,6 +360,8 @@ impl Counter {
             followed,
             ended,
             ring,
+            // Of the first window nothing is known; the slowest path of a slow machine takes less.
+            most_cost_ns: if windows.is_all() { u64::MAX } else { FIRST_OUTLIER_NS },
             windows,
             open,
             entry_exit,
@@ -403,6 +416,7 @@ impl Counter {
         }
         if let Some(globals) = self.skeleton.maps.bss_data.as_deref_mut() {
             globals.window += 1;
+            globals.most_cost_ns = self.most_cost_ns;
         }
         let programs = &self.skeleton.progs;
         let attached = if self.entry_exit {
@@ -419,7 +433,11 @@ impl Counter {
     pub(crate) fn close_window(&mut self) {
         // The one that begins a switch first: what it did not begin, the others leave alone.
         while self.open.pop().is_some() {}
-        self.windows.closed(monotonic_ns(), self.cpus().seen());
+        let cpus = self.cpus();
+        self.windows.closed(monotonic_ns(), cpus.seen());
+        if !self.windows.is_all() {
+            self.most_cost_ns = cpus.outlier_ns().unwrap_or(self.most_cost_ns);
+        }
     }
 
     /// Every switch is seen.
@@ -520,6 +538,9 @@ fn task(bytes: &[u8]) -> Option<(TaskCounts, usize)> {
         comm: comm(&raw.comm),
         kernel_thread: raw.flags & KERNEL_THREAD != 0,
         group: raw.group,
+        policy: SchedPolicy::from_kernel(raw.policy),
+        nice: raw.nice,
+        realtime_priority: (raw.realtime_priority > 0).then_some(raw.realtime_priority),
         address: raw.address,
         start_ns: raw.start_ns,
         first_ns: raw.start_ns,

@@ -1,10 +1,18 @@
 //! Counts of CPUs, and what they are in the types of a Trace.
 
+use super::ClassSums;
 use super::shared::{CLASSES, RawCpu};
 use super::windows::Seen;
+use swtch_stats::class_quantile;
+use swtch_trace::figures::OUTLIER_MEDIANS;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::Lost;
 use swtch_trace::tables::CpuRow;
+
+/// Before so many switches of a kind were seen, their median is not known.
+const LEAST_COSTS: u64 = 100;
+/// No switch that takes less is called an outlier, ns.
+const LEAST_OUTLIER_NS: u64 = 20_000;
 
 /// Each CPU by itself, since the programs were attached.
 #[derive(Clone, Debug, Default)]
@@ -32,14 +40,28 @@ impl CpuCounts {
         self.0.iter().map(|cpu| &cpu.costs_by_kind)
     }
 
+    /// A switch that takes longer is an outlier, ns: 20 medians of the slowest kind, as the bill has it. Nothing before enough were seen.
+    pub(super) fn outlier_ns(&self) -> Option<u64> {
+        let kind = |kind: usize| {
+            let mut sums = ClassSums::default();
+            for classes in self.cost_classes() {
+                sums.grow(&[0; CLASSES], classes[kind * CLASSES..][..CLASSES].first_chunk()?, &Growth::default());
+            }
+            let seen: u64 = sums.rows().map(|(_, _, count)| count).sum();
+            (seen >= LEAST_COSTS).then(|| class_quantile(sums.rows(), 0.5, None))?
+        };
+        let slowest_ns = (0..3).filter_map(kind).max()?;
+        Some((OUTLIER_MEDIANS * slowest_ns).max(LEAST_OUTLIER_NS))
+    }
+
     /// The figures that windows tell.
     pub(super) fn seen(&self) -> Seen {
         let moves: [u64; 3] =
             std::array::from_fn(|level| self.0.iter().map(|cpu| cpu.migrations[level]).sum());
         let all_moves = moves.iter().sum();
         [
-            (self.cost_ns_by_kind().iter().sum(), self.sum(|cpu| cpu.seen)),
-            (self.sum(|cpu| cpu.arrivals_cost_ns), self.sum(|cpu| cpu.arrivals)),
+            (self.cost_ns_by_kind().iter().sum(), self.sum(|cpu| cpu.seen - cpu.outliers)),
+            (self.sum(|cpu| cpu.arrivals_cost_ns), self.sum(|cpu| cpu.arrivals - cpu.arrivals_outliers)),
             (moves[0], all_moves),
             (moves[1], all_moves),
             (moves[2], all_moves),

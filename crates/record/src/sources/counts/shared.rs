@@ -33,5 +33,5 @@ pub(super) fn value<T: Shared>(bytes: &[u8]) -> Option<T> {
 }
 
 // As the other half asserts.
-const _: () = assert!(size_of::<RawCounts>() == 656 && size_of::<RawRecord>() == 136);
+const _: () = assert!(size_of::<RawCounts>() == 656 && size_of::<RawRecord>() == 152);
 const _: () = assert!(size_of::<RawCpu>() == 1024);
