@@ -45,7 +45,8 @@ fn recorded(script: &str, seconds: &str) -> Option<Switches> {
         let costs: Vec<f64> = kind.filter_map(|row| row.cost_ns.map(f64::from)).collect();
         (!costs.is_empty()).then(|| median(&costs))
     };
-    let most_ns = OUTLIER_MEDIANS as f64 * of_kind(true).into_iter().chain(of_kind(false)).fold(0.0, f64::max);
+    let most_ns =
+        OUTLIER_MEDIANS as f64 * of_kind(true).into_iter().chain(of_kind(false)).fold(0.0, f64::max);
     let cost = |row: &SwitchRow| row.cost_ns.filter(|ns| f64::from(*ns) <= most_ns).map(u64::from);
     Some(rows.iter().map(|row| (row.at_ns, [of(cost(row)), of(row.waited_ns)])).collect())
 }

@@ -59,7 +59,8 @@ fn sums_of_a_task_are_those_of_getrusage_and_perf_stat() {
     }
     let Some(home) = with_program() else { return skip(TEST, "no C compiler here") };
     for share in ["0", "3%", "100%"] {
-        let (printed, trace) = recorded(home.path(), share, &["nice", "-n", "7", "chrt", "--batch", "0"], &["sleeps", "300"]);
+        let (printed, trace) =
+            recorded(home.path(), share, &["nice", "-n", "7", "chrt", "--batch", "0"], &["sleeps", "300"]);
         let [voluntary, involuntary, tasks] = sums(&trace);
         assert!(printed[0] >= 300, "{printed:?}");
         // The last switch comes after the program asked.

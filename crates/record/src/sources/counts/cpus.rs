@@ -9,7 +9,7 @@ use swtch_trace::growth::Growth;
 use swtch_trace::model::Lost;
 use swtch_trace::tables::CpuRow;
 
-/// Before so many switches of a kind were seen, their median is not known.
+/// Of fewer switches of a kind, the median is not known.
 const LEAST_COSTS: u64 = 100;
 /// No switch that takes less is called an outlier, ns.
 const LEAST_OUTLIER_NS: u64 = 20_000;
@@ -45,7 +45,11 @@ impl CpuCounts {
         let kind = |kind: usize| {
             let mut sums = ClassSums::default();
             for classes in self.cost_classes() {
-                sums.grow(&[0; CLASSES], classes[kind * CLASSES..][..CLASSES].first_chunk()?, &Growth::default());
+                sums.grow(
+                    &[0; CLASSES],
+                    classes[kind * CLASSES..][..CLASSES].first_chunk()?,
+                    &Growth::default(),
+                );
             }
             let seen: u64 = sums.rows().map(|(_, _, count)| count).sum();
             (seen >= LEAST_COSTS).then(|| class_quantile(sums.rows(), 0.5, None))?
