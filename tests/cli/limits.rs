@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 23] = [
+const ROWS: [(&str, &str, Reading); 24] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -37,6 +37,7 @@ const ROWS: [(&str, &str, Reading); 23] = [
         let counted = found["source"] == "bpf-counts" && found["runs"][0]["wait_seconds"].is_object();
         if counted { "every figure" } else { "no waits, no bill" }.into()
     }),
+    ("`check`", "check -o checked", |_| "yes".into()),
     ("`report`", "report before.swtch -o out.html", |_| "yes".into()),
     ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
     ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),

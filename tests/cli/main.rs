@@ -3,6 +3,7 @@
 
 mod advised;
 mod bad_input;
+mod checking;
 mod common;
 mod compared;
 mod comparing;

@@ -1,5 +1,6 @@
 //! Arguments in: the only place that knows the command line.
 
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod documentation;
 pub(crate) mod export;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Why(Box<why::WhyArgs>),
     /// Compare commands by repeated runs in random order: time, CPU time, switches, waits
     Compare(Box<compare::CompareArgs>),
+    /// Check budgets for context switches: a regression guard for CI
+    Check(Box<check::CheckArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus

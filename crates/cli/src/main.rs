@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Top(args) => commands::top::run(&args),
         Command::Why(args) => commands::why::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Dump(args) => commands::dump::run(&args),

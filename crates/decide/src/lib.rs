@@ -2,10 +2,11 @@
 //!
 //! Documents come out of here, and `report` prints them.
 //!
-//! Modules: `metric` (the figures that decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as
+//! Modules: `check` (budgets: a regression guard), `metric` (the figures that decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as
 //! `switches > +5%`), `runs` (commands run again and again, each run recorded), `compare` (commands by their runs).
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod compare;
 mod limit;
 mod metric;

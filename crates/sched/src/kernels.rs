@@ -113,6 +113,7 @@ mod tests {
             outcome: Outcome {
                 kernel: "7.3".to_owned(),
                 accelerator: Accelerator::CountedInstructions,
+                inputs: String::new(),
                 exited: Exited {
                     status: Some(0),
                     signal: None,

@@ -89,6 +89,9 @@ pub struct Outcome {
     pub kernel: String,
     /// With what.
     pub accelerator: Accelerator,
+    /// A digest of everything that the guest got: its kernel, its files, what it is to run. Where instructions are counted, the same gives the same run.
+    #[serde(skip)]
+    pub inputs: String,
     /// How the command ended.
     pub exited: Exited,
     /// The kernel's last messages, where it killed a process for want of memory.

@@ -74,6 +74,11 @@ pub fn is_first_process() -> bool {
     std::process::id() == 1 && env::args_os().next().is_some_and(|name| name == FIRST_PROCESS)
 }
 
+/// Whether this program runs in a guest.
+pub fn is_in_guest() -> bool {
+    Path::new(JOB_FILE).is_file()
+}
+
 /// Does what the host asked for, and powers the machine off.
 ///
 /// # Errors

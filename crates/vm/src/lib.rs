@@ -35,6 +35,6 @@ pub use error::VmError;
 pub use event::{Event, Outcome};
 pub use kernel::Kernel;
 pub use protocol::{Exited, FrameError, Stream};
-pub use qemu::{Accelerator, program_on_path};
+pub use qemu::{Accelerator, emulator_version, program_on_path};
 pub use run::run;
 pub use spec::Spec;

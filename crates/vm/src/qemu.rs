@@ -181,6 +181,19 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
     found.and_then(|path| std::path::absolute(path).ok())
 }
 
+/// The version of QEMU, in its own words.
+///
+/// # Errors
+/// When it is not there, or cannot be started.
+pub fn emulator_version() -> Result<String, VmError> {
+    let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(VmError::system(format!("starting {PROGRAM}")))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = said.lines().next().and_then(|line| line.split("version ").nth(1));
+    Ok(version.unwrap_or("unknown").trim().to_owned())
+}
+
 /// What marks that KVM did not work since this machine started; in the cache directory.
 pub(crate) fn kvm_mark() -> Option<PathBuf> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_units::Observer;
@@ -65,7 +66,19 @@ pub fn run(
     let initramfs = folder.path().join("initramfs.cpio");
     let Packed { items, first_process, job } = packed;
     initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20)?;
-    boot(spec, &kernel, folder.path(), &back, observer)
+    let outcome = boot(spec, &kernel, folder.path(), &back, observer)?;
+    Ok(Outcome { inputs: digest(spec, &kernel.image, &initramfs)?, ..outcome })
+}
+
+/// Of everything that decides what a guest does, but QEMU itself.
+fn digest(spec: &Spec, kernel: &Path, initramfs: &Path) -> Result<String, VmError> {
+    let mut hasher = DefaultHasher::new();
+    (spec.cpus, spec.memory_mib, &spec.append).hash(&mut hasher);
+    for path in [kernel, initramfs] {
+        let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
+        bytes.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// With the best accelerator that works.

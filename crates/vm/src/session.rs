@@ -230,7 +230,8 @@ impl<'a> Session<'a> {
                 let out_of_memory = (exited.oom_kills > 0).then(|| self.console.quoted());
                 let kernel = self.kernel.unwrap_or_default();
                 let accelerator = self.accelerator;
-                End::Done(Outcome { kernel, accelerator, exited, out_of_memory, not_returned })
+                let inputs = String::new();
+                End::Done(Outcome { kernel, accelerator, inputs, exited, out_of_memory, not_returned })
             }
             (Some(error), _) => End::Failed { error, booted: true },
             (None, None) => {

@@ -24,6 +24,7 @@ fn commands(document: &str) -> Vec<String> {
 
 const PIPELINE: &str = "machine = 4\npolicies = [\"eevdf\", \"rr\"]\n[[task]]\nname = \"a\"\nprogram = \"loop 9 { compute 1ms; sleep 1ms }\"\n";
 const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:work_ns=1ms\"]\n";
+const BUDGET: &str = "[[budget]]\nname = \"startup\"\ncommand = \"true\"\nwhere = \"here\"\nruns = 6\nswitches = { max = 100000 }\n";
 const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
 
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
@@ -78,6 +79,7 @@ pub fn furnished() -> super::Home {
     fs::write(home.path().join("kinds.json"), kinds).unwrap();
     fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
     fs::write(home.path().join("grid.toml"), GRID).unwrap();
+    fs::write(home.path().join("swtch-budget.toml"), BUDGET).unwrap();
     fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
     for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(home.path().join(folder)).unwrap();
@@ -144,6 +146,11 @@ fn made_short(example: &str) -> String {
              for i in $(seq 200); do grep -q Metrics serving.txt && break; sleep 0.1; done; \
              swtch dump{rest} && kill $server && wait $server"
         );
+    }
+    if let Some(rest) = example.strip_prefix("swtch check") {
+        // There is no repository here.
+        let rest = rest.replace(" --baseline origin/main", " --baseline swtch-baseline.json");
+        return format!("swtch check --accept --json=out.json && swtch check{rest}");
     }
     // Without a terminal it would go on for ever.
     let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
@@ -259,6 +266,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "dump",
         "why",
         "compare",
+        "check",
         "report",
         "export",
         "import",

@@ -1,6 +1,7 @@
 //! One file a command: a call into a library, and output.
 
 pub(crate) mod book;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
