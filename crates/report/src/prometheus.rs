@@ -11,7 +11,7 @@ mod series_limiter;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{Counters, Delta, FlightFigures, Gauges, GroupUse, KernelCounts, Limits};
+pub use counters::{Counters, Delta, Gauges, GroupUse, KernelCounts, Limits};
 pub use family::{Family, FamilyKind, families, reference};
 
 use crate::export::{Exported, Exporter};

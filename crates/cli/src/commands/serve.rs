@@ -19,9 +19,7 @@ use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::flight::{FlightRecorder, Notice};
 use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
-use swtch_report::prometheus::{
-    self, CONTENT_TYPE, Counters, FlightFigures, Gauges, GroupUse, KernelCounts, Limits,
-};
+use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
 use swtch_trace::PodNames;
 
 /// The dashboard.
@@ -209,15 +207,7 @@ impl Watch {
             forks: system.forks,
         });
         if let Some(flight) = &self.flight {
-            let status = flight.status();
-            self.counters.set_flight(FlightFigures {
-                kept_ns: status.kept_ns,
-                kept_bytes: status.kept_bytes,
-                dropped_early: status.dropped_early,
-                lost: status.lost,
-                dumps: status.dumps,
-                suppressed: status.suppressed,
-            });
+            self.counters.set_flight(flight.status());
         }
         self.gauges = Gauges {
             threads: delta.counted.threads,

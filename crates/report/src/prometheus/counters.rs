@@ -13,6 +13,7 @@ use super::family::{
 use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
+use swtch_record::flight::FlightStatus;
 use swtch_stats::middle_of_class;
 use swtch_trace::model::{Header, Sampled};
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
@@ -80,23 +81,6 @@ pub struct KernelCounts {
     pub forks: Option<u64>,
 }
 
-/// What a flight recorder keeps now, and has done so far.
-#[derive(Clone, Debug, Default)]
-pub struct FlightFigures {
-    /// The time that is kept, ns.
-    pub kept_ns: u64,
-    /// Memory of what is kept.
-    pub kept_bytes: u64,
-    /// Events that went before their time.
-    pub dropped_early: u64,
-    /// Events that were lost before they were kept.
-    pub lost: u64,
-    /// Traces that were written, by cause.
-    pub dumps: BTreeMap<&'static str, u64>,
-    /// Traces that were not written, by reason.
-    pub suppressed: BTreeMap<&'static str, u64>,
-}
-
 /// Figures of the gauges. Absent ones are not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
@@ -126,7 +110,7 @@ pub struct Counters {
     build: Vec<String>,
     unavailable: BTreeMap<String, String>,
     rejected: Option<String>,
-    flight: Option<FlightFigures>,
+    flight: Option<FlightStatus>,
     cgroups: SeriesLimiter,
     irqs: SeriesLimiter,
     pods: PodNames,
@@ -157,7 +141,7 @@ impl Counters {
     }
 
     /// Sets what a flight recorder did.
-    pub fn set_flight(&mut self, flight: FlightFigures) {
+    pub fn set_flight(&mut self, flight: FlightStatus) {
         let by_label = [(&DUMPS, &flight.dumps), (&DUMPS_SUPPRESSED, &flight.suppressed)];
         let by_label = by_label.into_iter().flat_map(|(family, sums)| {
             sums.iter().map(move |(label, sum)| (family, vec![(*label).to_owned()], *sum))
