@@ -10,7 +10,7 @@ use swtch_decide::check::{CheckResult, Status};
 fn compile(home: &Path, name: &str, flags: &[&str]) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/guard/services.c");
     let output = run(Command::new("cc")
-        .args(["-O2", "-pthread", "-DROUNDS=20"])
+        .args(["-O2", "-pthread"])
         .args(flags)
         .arg("-o")
         .arg(home.join(name))
@@ -18,9 +18,9 @@ fn compile(home: &Path, name: &str, flags: &[&str]) {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-fn budget(name: &str) -> String {
+fn budget(name: &str, runs: usize) -> String {
     format!(
-        "[[budget]]\nname = \"{name}\"\ncommand = \"./{name}\"\nruns = 8\nswitches = {{ change = \"+2%\" }}\ninstructions = {{}}\n"
+        "[[budget]]\nname = \"{name}\"\ncommand = \"./{name}\"\nruns = {runs}\nswitches = {{ change = \"+2%\" }}\ninstructions = {{}}\n"
     )
 }
 
@@ -43,12 +43,12 @@ fn the_same_bytes_are_kept_and_more_switches_are_broken_and_named() {
     let home = home();
     let home = home.path();
     compile(home, "threads", &[]);
-    compile(home, "static", &["-static", "-DTRANSPORT=1"]);
-    fs::write(home.join("swtch-budget.toml"), budget("threads") + &budget("static")).unwrap();
+    compile(home, "static", &["-static", "-DTRANSPORT=1", "-DROUNDS=20"]);
+    fs::write(home.join("swtch-budget.toml"), budget("threads", 16) + &budget("static", 6)).unwrap();
     let (status, accepted) = check(home, &["--accept"]);
     assert_eq!((status, accepted.status), (Some(0), Status::New), "{accepted:?}");
     // Calls of the client to the store, 7 % more switches. The other program is what it was: its figures have to be the same, or the check fails.
-    compile(home, "threads", &["-DINJECT=1", "-DPINGS=20", "-DREACHED=20"]);
+    compile(home, "threads", &["-DINJECT=1", "-DPINGS=60", "-DREACHED=60"]);
     let (status, found) = check(home, &[]);
     assert_eq!(status, Some(3), "{found:?}");
     let [threads, kept] = &found.budgets[..] else { panic!("{found:?}") };
