@@ -250,6 +250,8 @@ pub(crate) enum SchemaOf {
     Trace,
     /// `swtch/compare/1`
     Compare,
+    /// `swtch/check/1`
+    Check,
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -31,6 +31,11 @@ use swtch_units::Observer;
 /// What a check's document is called.
 const SCHEMA: &str = "swtch/check/1";
 
+/// The JSON Schema of `swtch/check/1`, generated from the types; published as `docs/schemas/check-1.json`.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(CheckResult).to_value()
+}
+
 /// What to check.
 #[derive(Clone, Debug)]
 pub struct CheckJob {

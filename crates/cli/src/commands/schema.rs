@@ -8,6 +8,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
     let schema = match args.of {
         SchemaOf::Profile => swtch_profile::json_schema(),
         SchemaOf::Compare => swtch_decide::compare::json_schema(),
+        SchemaOf::Check => swtch_decide::check::json_schema(),
         SchemaOf::Trace => swtch_trace::json_schema(),
     };
     output::print(&(serde_json::to_string_pretty(&schema)? + "\n"));
