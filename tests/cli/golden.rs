@@ -82,7 +82,7 @@ fn the_errors_of_broken_files_are_written_down() {
 fn with_fixtures(home: &Home) -> PathBuf {
     let place = home.path().join("files");
     std::fs::create_dir(&place).unwrap();
-    for name in ["faas", "imports", "profiles", "studies", "traces"] {
+    for name in ["faas", "imports", "profiles", "repeats", "studies", "traces"] {
         std::os::unix::fs::symlink(fixture(name), place.join(name)).unwrap();
     }
     place

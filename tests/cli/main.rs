@@ -11,6 +11,7 @@ mod completing;
 mod confined;
 mod counts;
 mod delays;
+mod differing;
 mod disturbed;
 mod documentation;
 mod examples;

@@ -62,6 +62,18 @@ fn the_published_schemas_are_those_the_types_give() {
         let published: Value = serde_json::from_slice(&published).unwrap();
         assert_eq!(printed, published, "update it: swtch schema {name} > {file}");
     }
+    let printed = json(swtch(home.path()).args(["schema", "profile"]));
+    let published = crate::common::fixture("../docs/schemas/profile-1.json");
+    let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
+    assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
+    let printed = json(swtch(home.path()).args(["schema", "trace"]));
+    let of_traces = crate::common::fixture("../docs/schemas/trace-3.json");
+    let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
+    assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-3.json");
+    let printed = json(swtch(home.path()).args(["schema", "diff"]));
+    let of_diffs = crate::common::fixture("../docs/schemas/diff-1.json");
+    let of_diffs: Value = serde_json::from_slice(&fs::read(of_diffs).unwrap()).unwrap();
+    assert_eq!(printed, of_diffs, "update it: swtch schema diff > docs/schemas/diff-1.json");
 }
 
 fn fixture_json(name: &str) -> Value {

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod diff;
 pub(crate) mod documentation;
 pub(crate) mod export;
 pub(crate) mod groups;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Check budgets for context switches: a regression guard for CI
     Check(Box<check::CheckArgs>),
+    /// Show what differs between two recordings, Profiles or studies: a verdict, how much, and which tasks
+    Diff(Box<diff::DiffArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus
@@ -211,7 +214,8 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
-    swtch schema trace > trace-3.schema.json")]
+    swtch schema trace > trace-3.schema.json\n  \
+    swtch schema diff > diff-1.schema.json")]
 pub(crate) struct SchemaArgs {
     /// The kind of file
     #[arg(value_enum)]
@@ -252,6 +256,8 @@ pub(crate) enum SchemaOf {
     Compare,
     /// `swtch/check/1`
     Check,
+    /// `swtch/diff/1`
+    Diff,
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -2,17 +2,35 @@
 //!
 //! Documents come out of here, and `report` prints them.
 //!
-//! Modules: `check` (budgets: a regression guard), `metric` (the figures that decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as
-//! `switches > +5%`), `runs` (commands run again and again, each run recorded), `compare` (commands by their runs).
+//! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
+//! runs), `runs` (commands run again and again, each run recorded), `metric` (the figures that decisions are about), `verdict` (how two sides differ, and
+//! what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod compare;
+mod diff;
+mod files;
 mod limit;
 mod metric;
 pub mod runs;
 mod verdict;
 
+pub use diff::{
+    Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, compare_profiles, diff, diff_traces,
+    words,
+};
+pub use files::{FileKind, NoDocument};
 pub use limit::{Bound, Limit, LimitError};
 pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
-pub use verdict::{Change, RunOrder, Verdict, judge};
+pub use verdict::{Change, RunOrder, Verdict, judge, show};
+
+/// The JSON Schema of `swtch diff --json`, `swtch/diff/1`, generated from the types.
+///
+/// ```
+/// let schema = swtch_decide::diff_schema();
+/// assert_eq!(schema["properties"]["changes"]["type"], "array");
+/// ```
+pub fn diff_schema() -> serde_json::Value {
+    schemars::schema_for!(Diff).to_value()
+}

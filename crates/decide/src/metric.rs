@@ -32,6 +32,8 @@ pub struct Metric {
     pub adds_up: bool,
     /// Whether the verdict depends on it; the others explain.
     pub decides: bool,
+    /// Whether it decides only where no other figure does: it varies most between like runs.
+    pub yields: bool,
     /// The least change that matters, as a share: two figures are the same where the whole interval is smaller.
     pub margin: f64,
     take: fn(PricedTrace<'_>) -> Option<f64>,
@@ -63,6 +65,7 @@ const REST: Metric = Metric {
     unit: Unit::Count,
     adds_up: false,
     decides: false,
+    yields: false,
     margin: 0.0,
     take: |_| None,
 };
@@ -74,7 +77,7 @@ metrics! {
         |of| Some(of.bill.cpu_ns).filter(|ns| *ns > 0.0);
     "elapsed", Time, [decides], 0.05, "time from start to end", "more time from start to end", "less time from start to end",
         |of| is_over(of.trace.header).then_some(of.trace.header.duration_ns as f64);
-    "wait.p99", Time, [decides], 0.25, "99th percentile of the waits", "longer waits at the 99th percentile", "shorter waits at the 99th percentile",
+    "wait.p99", Time, [decides yields], 0.25, "99th percentile of the waits", "longer waits at the 99th percentile", "shorter waits at the 99th percentile",
         |of| wait(of, 0.99);
     "voluntary", Count, [adds_up], 0.05, "voluntary switches", "more voluntary switches", "fewer voluntary switches",
         |of| of.trace.header.totals.context_switches.voluntary.map(|count| count as f64);
@@ -175,6 +178,12 @@ impl Figure {
     /// The figures of a comparison: of what ends, amounts; of what goes on, amounts a second.
     pub fn all(goes_on: bool) -> impl Iterator<Item = Self> {
         METRICS.iter().map(move |metric| Self { metric, is_rate: goes_on && metric.adds_up })
+    }
+
+    /// By the name of a metric.
+    pub(crate) fn named(name: &str, is_rate: bool) -> Self {
+        let metric = METRICS.iter().find(|metric| metric.name == name).unwrap_or(&REST);
+        Self { metric, is_rate }
     }
 
     /// Its unit.

@@ -4,7 +4,7 @@ use crate::metric::Figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_stats::{LEAST_LAUNCHES, Side, compare_launches, compare_runs, holm, median, rank_sum};
-use swtch_units::words;
+use swtch_units::{Unit, words};
 
 words! {
     /// What a comparison says.
@@ -56,20 +56,33 @@ pub struct Change {
     pub reason: Option<String>,
 }
 
+/// The least change that matters of a figure that is not one of [`METRICS`](crate::METRICS), as a share.
+const MARGIN: f64 = 0.05;
 /// With at most this probability is any figure called worse or better when none is.
 const LARGEST_P: f64 = 1.0 - swtch_stats::RATIO_CONFIDENCE;
 
 impl Change {
     /// A figure on both sides, one value a run; absent where a side has none. The verdict follows from [`judge`].
     pub fn between(figure: Figure, old: &[f64], new: &[f64], order: RunOrder) -> Option<Self> {
-        let (before, after) = (median(old), median(new));
+        Self::named(&figure.to_string(), figure.unit(), old, new, order)
+    }
+
+    /// The same of a figure that is not one of [`METRICS`](crate::METRICS), of which more is worse.
+    pub fn named(metric: &str, unit: Unit, old: &[f64], new: &[f64], order: RunOrder) -> Option<Self> {
+        let side = |runs| Side { figure: median(runs), launches: runs };
+        Self::of_sides(metric, unit, side(old), side(new), order)
+    }
+
+    /// The same where the figure of a side is not the median of its runs.
+    pub fn of_sides(metric: &str, unit: Unit, old: Side<'_>, new: Side<'_>, order: RunOrder) -> Option<Self> {
+        let (before, after) = (old.figure, new.figure);
         if !(before.is_finite() && after.is_finite()) {
             return None;
         }
         let ratio = (before != 0.0).then(|| after / before);
         let mut change = Self {
-            metric: figure.to_string(),
-            unit: figure.unit().name().to_owned(),
+            metric: metric.to_owned(),
+            unit: unit.name().to_owned(),
             old: before,
             new: after,
             ratio,
@@ -79,17 +92,16 @@ impl Change {
             verdict: Verdict::Unclear,
             reason: None,
         };
-        let side = |launches| Side { figure: median(launches), launches };
         let tested = match order {
             RunOrder::Exact => {
                 (change.ci_low, change.ci_high) = (ratio, ratio);
                 change.p_holm = Some(if before == after { 1.0 } else { 0.0 });
                 return Some(change);
             }
-            RunOrder::Mixed => compare_runs(old, new),
-            RunOrder::Apart => compare_launches(side(old), side(new)),
+            RunOrder::Mixed => compare_runs(old.launches, new.launches),
+            RunOrder::Apart => compare_launches(old, new),
         };
-        let fewest = old.len().min(new.len());
+        let fewest = old.launches.len().min(new.launches.len());
         match tested {
             Ok(found) => {
                 (change.ci_low, change.ci_high) = (Some(found.interval.low), Some(found.interval.high));
@@ -102,9 +114,15 @@ impl Change {
                 ));
             }
             // A count that is 0 in a run has no ratio; its ranks still say whether it rose.
-            Err(_) => change.p_holm = rank_sum(old, new),
+            Err(_) => change.p_holm = rank_sum(old.launches, new.launches),
         }
         Some(change)
+    }
+
+    /// Takes the interval away, because of `reason`.
+    pub(crate) fn undecided(&mut self, reason: &str) {
+        (self.ci_low, self.ci_high, self.p_holm) = (None, None, None);
+        self.reason = Some(reason.to_owned());
     }
 
     /// The figure; absent for a name that this version does not know.
@@ -112,14 +130,23 @@ impl Change {
         self.metric.parse().ok()
     }
 
-    /// Whether the verdict of all depends on it.
+    /// One of its values, in words.
+    pub fn show(&self, value: f64) -> String {
+        show(&self.unit, value)
+    }
+
+    /// Whether the verdict depends on it. It does on every figure that is not one of [`METRICS`](crate::METRICS), too.
     pub fn decides(&self) -> bool {
-        self.figure().is_some_and(|figure| figure.metric.decides)
+        self.figure().is_none_or(|figure| figure.metric.decides)
+    }
+
+    fn yields(&self) -> bool {
+        self.figure().is_some_and(|figure| figure.metric.yields)
     }
 
     fn conclude(&mut self) {
         let Some(p) = self.p_holm else { return };
-        let margin = self.figure().map_or(0.0, |figure| figure.metric.margin);
+        let margin = self.figure().map_or(MARGIN, |figure| figure.metric.margin);
         let is_small = |end: f64| end < 1.0 + margin && end > 1.0 / (1.0 + margin);
         self.verdict = if p < LARGEST_P {
             if self.new > self.old { Verdict::Worse } else { Verdict::Better }
@@ -143,25 +170,33 @@ impl Change {
     /// assert_eq!(change(&[100.0], &[1562.0]), "15.6 times the context switches");
     /// assert_eq!(change(&[0.0], &[12.0]), "12 context switches instead of 0");
     /// assert_eq!(change(&[100.0, 101.0, 99.0], &[90.0, 91.0, 89.0]), "10.0 (7.8 to 12.1) % fewer context switches");
+    /// assert_eq!(change(&[100.0, 103.0, 97.0], &[101.0, 104.0, 98.0]), "context switches +1 (-6 to 8) %");
     /// ```
     pub fn words(&self) -> String {
-        let Some(figure) = self.figure() else {
-            return format!("{}: {} -> {}", self.metric, self.old, self.new);
-        };
-        let metric = figure.metric;
+        let figure = self.figure();
+        let noun = figure.map_or(self.metric.as_str(), |figure| figure.metric.noun);
+        if self.new == self.old {
+            return format!("no change of {noun}");
+        }
         let Some(ratio) = self.ratio.filter(|ratio| *ratio > 0.0) else {
-            let show = |value| figure.unit().show(value);
-            return format!("{} {} instead of {}", show(self.new), metric.noun, show(self.old));
+            return match figure {
+                Some(_) => format!("{} {noun} instead of {}", self.show(self.new), self.show(self.old)),
+                None => format!("{noun}: {} instead of {}", self.show(self.new), self.show(self.old)),
+            };
         };
         let interval = self.ci_low.zip(self.ci_high).filter(|(low, high)| low < high);
-        if ratio >= MOST_PERCENT {
-            let within =
-                interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", times(low), times(high)));
-            return format!("{}{within} times the {}", times(ratio), metric.noun);
+        if ratio >= MOST_PERCENT || interval.is_some_and(|(_, high)| high >= MOST_END) {
+            let within = interval.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
+            return match figure {
+                Some(_) => format!("{ratio:.1}{within} times the {noun}"),
+                None => format!("{noun}: {ratio:.1}{within} times as much"),
+            };
         }
+        let is_open = interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0);
         let is_more = ratio >= 1.0;
-        let percent = |ratio: f64| 100.0 * if is_more { ratio - 1.0 } else { 1.0 - ratio };
-        let ends = interval.map(|(low, high)| if is_more { [low, high] } else { [high, low] }.map(percent));
+        let percent = |ratio: f64| 100.0 * if is_more || is_open { ratio - 1.0 } else { 1.0 - ratio };
+        let ends = interval
+            .map(|(low, high)| if is_more || is_open { [low, high] } else { [high, low] }.map(percent));
         // As many digits as tell the ends apart, and 99.96 % from all.
         let width = ends.map_or(0.0, |[low, high]| high - low);
         let digits = match percent(ratio) {
@@ -171,16 +206,30 @@ impl Change {
         };
         let within =
             ends.map_or(String::new(), |[low, high]| format!(" ({low:.digits$} to {high:.digits$})"));
-        format!("{:.digits$}{within} % {}", percent(ratio), if is_more { metric.more } else { metric.less })
+        if is_open {
+            // Neither more nor fewer: a sign would contradict one end.
+            let colon = if figure.is_none() { ":" } else { "" };
+            return format!("{noun}{colon} {:+.digits$}{within} %", percent(ratio));
+        }
+        let amount = format!("{:.digits$}{within} %", percent(ratio));
+        match figure {
+            Some(figure) => {
+                format!("{amount} {}", if is_more { figure.metric.more } else { figure.metric.less })
+            }
+            None => format!("{noun}: {amount} {}", if is_more { "more" } else { "less" }),
+        }
     }
+}
+
+/// A value of a unit by its name in documents, in words.
+pub fn show(unit: &str, value: f64) -> String {
+    Unit::by_name(unit).map_or_else(|| value.to_string(), |unit| unit.show(value))
 }
 
 /// From this ratio on, it is not given in per cent.
 const MOST_PERCENT: f64 = 3.0;
-
-fn times(ratio: f64) -> String {
-    format!("{ratio:.1}")
-}
+/// From this upper end of the interval on, it is not either.
+const MOST_END: f64 = 10.0;
 
 /// Corrects the probabilities for their number, and gives the verdicts: of the figures that decide among themselves, of the others among
 /// all others. Gives the verdict of all, as [`overall`] does.
@@ -202,15 +251,19 @@ pub(crate) fn correct(changes: &mut [&mut Change]) {
     }
 }
 
-/// Worse or better where a figure that decides is, and no other says the contrary.
+/// Worse or better where a figure that decides is, and no other says the contrary. Waits, which vary most, have a say where the others differ in
+/// nothing.
 pub(crate) fn overall<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Verdict {
-    let verdicts: Vec<Verdict> =
-        changes.into_iter().filter(|change| change.decides()).map(|change| change.verdict).collect();
-    let has = |verdict| verdicts.contains(&verdict);
-    match (has(Verdict::Worse), has(Verdict::Better)) {
-        (true, false) => Verdict::Worse,
-        (false, true) => Verdict::Better,
-        (false, false) if has(Verdict::Same) && !has(Verdict::Unclear) => Verdict::Same,
+    let deciding: Vec<&Change> = changes.into_iter().filter(|change| change.decides()).collect();
+    let has = |yields: bool, verdict: Verdict| {
+        deciding.iter().any(|change| change.yields() == yields && change.verdict == verdict)
+    };
+    let differs = |yields| [has(yields, Verdict::Worse), has(yields, Verdict::Better)];
+    let found = if differs(false) == [false, false] { differs(true) } else { differs(false) };
+    match found {
+        [true, false] => Verdict::Worse,
+        [false, true] => Verdict::Better,
+        [false, false] if has(false, Verdict::Same) && !has(false, Verdict::Unclear) => Verdict::Same,
         _ => Verdict::Unclear,
     }
 }
@@ -246,6 +299,14 @@ mod tests {
         assert_eq!(
             of(vec![mixed("switches", &steady, &steady), mixed("voluntary", &steady, &more)]),
             Verdict::Same
+        );
+        assert_eq!(
+            of(vec![mixed("switches", &steady, &more), mixed("wait.p99", &more, &steady)]),
+            Verdict::Worse
+        );
+        assert_eq!(
+            of(vec![mixed("switches", &steady, &steady), mixed("wait.p99", &steady, &more)]),
+            Verdict::Worse
         );
         assert_eq!(of(vec![]), Verdict::Unclear);
     }

@@ -218,7 +218,7 @@ fn correct_for_many(changes: &mut [Change]) {
 }
 
 /// Every figure of a Profile by a name that two Profiles share.
-fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
+pub fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
     let mut rows = Vec::new();
     for row in &profile.direct {
         let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
@@ -249,7 +249,8 @@ fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
     rows
 }
 
-fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
+/// What differs between the machines of two Profiles or their settings: a difference here may explain every change.
+pub fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
     let mut found = different_hosts(&old.host, &new.host);
     if old.clock.source != new.clock.source {
         found.push(["clock".to_owned(), old.clock.source.clone(), new.clock.source.clone()]);

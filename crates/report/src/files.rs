@@ -7,9 +7,8 @@ use crate::html::{
 use std::fs;
 use std::path::{Path, PathBuf};
 use swtch_cost::{Price, WhyError, whys};
-use swtch_faas::is_faas;
+use swtch_decide::{FileKind, NoDocument};
 use swtch_profile::file;
-use swtch_study::is_study;
 use swtch_trace::spans::{SpanSource, Spans, SpansError, beside};
 use swtch_trace::{Trace, TraceError};
 
@@ -24,14 +23,8 @@ pub enum FilesError {
     #[error("{0}")]
     Usage(String),
     /// A directory has no document in it.
-    #[error(
-        "{} holds nothing to report on: neither a Trace (header.json) nor a study (study.json, tiers.json); check the path",
-        path.display()
-    )]
-    Nothing {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    Nothing(#[from] NoDocument),
     /// A Profile cannot be read.
     #[error(transparent)]
     Profile(#[from] file::FileError),
@@ -55,39 +48,6 @@ pub enum FilesError {
     Page(#[from] ReportError),
 }
 
-/// What a file or directory is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FileKind {
-    Profile,
-    Trace,
-    Study,
-    Faas,
-}
-
-impl FileKind {
-    /// A Trace is a directory called `NAME.swtch`, or any with a header in it; a file that is nothing else is read as a Profile.
-    fn of(path: &Path) -> Result<Self, FilesError> {
-        let is_named = path.extension().is_some_and(|extension| extension == "swtch");
-        match path {
-            path if is_named || path.join("header.json").is_file() => Ok(Self::Trace),
-            path if is_study(path) => Ok(Self::Study),
-            path if is_faas(path) => Ok(Self::Faas),
-            path if path.is_dir() => Err(FilesError::Nothing { path: path.to_owned() }),
-            _ => Ok(Self::Profile),
-        }
-    }
-
-    /// Several of it, for messages.
-    fn plural(self) -> &'static str {
-        match self {
-            Self::Profile => "Profiles",
-            Self::Trace => "Traces",
-            Self::Study => "studies",
-            Self::Faas => "measurements of functions",
-        }
-    }
-}
-
 /// What a page of Traces shows besides them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceOptions<'a> {
@@ -108,13 +68,7 @@ pub struct TraceOptions<'a> {
 /// # Errors
 /// When the files are of several kinds, or one cannot be read.
 pub fn page(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<(&'static str, String), FilesError> {
-    let mut kinds = Vec::new();
-    for path in paths {
-        let kind = FileKind::of(path)?;
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let kinds = FileKind::among(paths)?;
     let has_traces = kinds.contains(&FileKind::Trace);
     let TraceOptions { profile, price, spans, .. } = options;
     for (given, option, does) in [
@@ -136,9 +90,8 @@ pub fn page(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<(&'static s
         [FileKind::Study] => Ok(("studies", render_studies(&studies(paths)?)?)),
         [FileKind::Faas] => Ok(("functions", render_faas(&functions(paths)?)?)),
         mixed => {
-            let names: Vec<&str> = mixed.iter().map(|kind| kind.plural()).collect();
             let hint = if has_traces { ", and a Profile to price Traces by with --profile" } else { "" };
-            let names = names.join(" and ");
+            let names = FileKind::names(mixed);
             Err(FilesError::Usage(format!("{names} do not go into one page; name files of one kind{hint}")))
         }
     }

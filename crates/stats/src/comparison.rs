@@ -93,6 +93,27 @@ pub fn compare_runs(old: &[f64], new: &[f64]) -> Result<Difference, Undecided> {
     compare(side(old), side(new), 0.0)
 }
 
+/// The 95 % interval of the difference of two means, one value a run, by Welch ("The generalization of 'Student's' problem when several different
+/// population variances are involved", Biometrika 34 (1947)). Values may be 0 or negative. Absent with fewer than [`LEAST_LAUNCHES`] runs on a side.
+///
+/// ```
+/// let found = swtch_stats::difference_of_runs(&[0.0, 1.0, 2.0], &[10.0, 11.0, 12.0]).unwrap();
+/// assert!((found.low - 7.733).abs() < 1e-3 && (found.high - 12.267).abs() < 1e-3, "{found:?}");
+/// assert_eq!(swtch_stats::difference_of_runs(&[1.0], &[2.0]), None);
+/// ```
+pub fn difference_of_runs(old: &[f64], new: &[f64]) -> Option<Interval> {
+    if old.len().min(new.len()) < LEAST_LAUNCHES {
+        return None;
+    }
+    let difference = mean(new) - mean(old);
+    let level = |values: &[f64]| {
+        let runs = values.len() as f64;
+        Level { mean: mean(values), variance: variance(values, 1) / runs, degrees: runs - 1.0 }
+    };
+    let (half_width, _) = level(old).spread_with(level(new), difference);
+    Some(Interval { low: difference - half_width, high: difference + half_width })
+}
+
 fn compare(old: Side<'_>, new: Side<'_>, run_share: f64) -> Result<Difference, Undecided> {
     if old.launches.len().min(new.launches.len()) < LEAST_LAUNCHES {
         return Err(Undecided::FewLaunches);

@@ -37,6 +37,7 @@ pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
 pub use cluster_ratio::{ClusterRatio, LEAST_WINDOWS};
 pub use comparison::{
     Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches, compare_runs,
+    difference_of_runs,
 };
 pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{

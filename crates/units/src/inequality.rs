@@ -21,6 +21,14 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Every unit.
+    const ALL: [Self; 6] = [Self::Time, Self::Count, Self::Ratio, Self::Rate, Self::Share, Self::Load];
+
+    /// The unit of that name in documents.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
     /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {

@@ -42,7 +42,13 @@ pub fn furnished() -> super::Home {
         let source = fixture(&format!("profiles/{source}.json"));
         fs::copy(source, home.path().join(format!("{name}.json"))).unwrap();
     }
-    for (name, source) in [("before", "machine"), ("after", "procfs")] {
+    let repeats = ["old-1", "old-2", "old-3", "new-1", "new-2", "new-3"];
+    let repeats = repeats.map(|name| (name, format!("../repeats/{name}")));
+    for (name, source) in [("before", "machine"), ("after", "procfs")]
+        .map(|(name, source)| (name, source.to_owned()))
+        .into_iter()
+        .chain(repeats)
+    {
         let folder = home.path().join(format!("{name}.swtch"));
         fs::create_dir(&folder).unwrap();
         for file in fs::read_dir(fixture(&format!("traces/{source}.swtch"))).unwrap() {

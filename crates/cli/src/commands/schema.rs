@@ -10,6 +10,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         SchemaOf::Compare => swtch_decide::compare::json_schema(),
         SchemaOf::Check => swtch_decide::check::json_schema(),
         SchemaOf::Trace => swtch_trace::json_schema(),
+        SchemaOf::Diff => swtch_decide::diff_schema(),
     };
     output::print(&(serde_json::to_string_pretty(&schema)? + "\n"));
     Ok(ExitCode::SUCCESS)

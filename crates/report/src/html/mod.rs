@@ -5,6 +5,7 @@
 
 mod charts;
 mod compared;
+mod diff;
 mod faas;
 mod page;
 mod prelude;
@@ -34,6 +35,8 @@ pub type NamedTrace = Named<PricedTrace>;
 pub type NamedStudy = Named<swtch_study::Study>;
 /// Compared commands on a page.
 pub type NamedComparison = Named<swtch_decide::compare::CommandComparison>;
+/// A difference on a page.
+pub type NamedDiff = Named<swtch_decide::Diff>;
 /// A response of a function, or a study of tiers, on a page.
 pub type NamedFaas = Named<swtch_faas::Document>;
 
@@ -62,6 +65,9 @@ pub enum ReportError {
     /// There are no compared commands to report on.
     #[error("no compared commands to report on; run `swtch compare`")]
     NoComparisons,
+    /// There is no difference to report on.
+    #[error("no difference to report on; compare two sides first")]
+    NoDifferences,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; please report this defect of swtch's template")]
     Template(#[from] minijinja::Error),
@@ -113,6 +119,16 @@ pub fn render_faas(documents: &[NamedFaas]) -> Result<String, ReportError> {
 /// [`ReportError::NoComparisons`] when there are none.
 pub fn render_comparisons(comparisons: &[NamedComparison]) -> Result<String, ReportError> {
     laid_out(comparisons)
+}
+
+/// Renders a difference as one HTML page.
+///
+/// The same difference gives the same bytes.
+///
+/// # Errors
+/// When the template cannot be laid out.
+pub fn render_diff(diff: &NamedDiff) -> Result<String, ReportError> {
+    laid_out(std::slice::from_ref(diff))
 }
 
 fn laid_out<D: Subject>(subjects: &[Named<D>]) -> Result<String, ReportError> {

@@ -3,6 +3,7 @@
 mod capabilities;
 mod compared;
 mod comparison;
+mod diff;
 mod flags;
 mod recording;
 mod stacks;
@@ -24,6 +25,7 @@ pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use capabilities::capabilities;
 pub use compared::compared;
 pub use comparison::comparison;
+pub use diff::diff;
 pub use recording::recording;
 
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.

@@ -2,6 +2,7 @@
 
 pub(crate) mod bill;
 pub(crate) mod caveats;
+pub(crate) mod diff;
 pub(crate) mod headline;
 pub(crate) mod naming;
 pub(crate) mod text;

@@ -10,6 +10,7 @@ mod histogram;
 mod lines;
 mod markers;
 mod matrix;
+mod ratios;
 mod rows;
 mod size_curve;
 mod small_multiples;
@@ -30,6 +31,7 @@ pub(super) use markers::{
     shape_item,
 };
 pub(super) use matrix::Matrix;
+pub(super) use ratios::Ratio;
 pub(super) use size_curve::SizeCurve;
 pub(super) use small_multiples::{OFF_AXIS, SmallMultiples};
 pub(super) use stack::{Stack, StackPart};
