@@ -182,7 +182,7 @@ fn compared(name: &str, runs: &[&CommandRun], changes: Vec<Change>) -> ComparedC
         runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>().map(|values| RunFigure::of(&values))
     };
     let bill = [
-        part(|run| run.bill_share().map(|share| share.middle())),
+        part(|run| run.bill_share().map(swtch_cost::Range::middle)),
         part(|run| run.bill_share().map(|share| share.low)),
         part(|run| run.bill_share().map(|share| share.high)),
     ];

@@ -92,7 +92,7 @@ metrics! {
         |of| wait(of, 0.9);
     "wait.longest", Time, [], 0.25, "longest wait", "longer longest waits", "shorter longest waits", |of| wait(of, 1.0);
     "switch_cost", Time, [], 0.05, "direct cost of a switch", "higher direct cost of a switch", "lower direct cost of a switch",
-        |of| of.bill.switch_ns.map(|range| range.middle());
+        |of| of.bill.switch_ns.map(swtch_cost::Range::middle);
     "bill", Share, [], 0.05, "share of the switches at most", "higher share of the switches at most", "lower share of the switches at most",
         |of| of.bill.share.map(|range| range.high);
     "instructions", Count, [adds_up], 0.05, "instructions", "more instructions", "fewer instructions",
@@ -139,7 +139,7 @@ pub struct Figure {
 }
 
 /// What a name must end in for a figure a second.
-const RATE: &str = ".rate";
+pub(crate) const RATE: &str = ".rate";
 
 /// A name that is not one of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

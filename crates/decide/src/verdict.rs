@@ -241,12 +241,12 @@ pub fn judge(changes: &mut [Change]) -> Verdict {
 /// The part of [`judge`] that gives each its verdict, for changes of several comparisons that are one family.
 pub(crate) fn correct(changes: &mut [&mut Change]) {
     for family in [true, false] {
-        let tested = |change: &&mut &mut Change| change.decides() == family && change.p_holm.is_some();
-        let mut of_family: Vec<&mut &mut Change> = changes.iter_mut().filter(tested).collect();
-        let p_values: Vec<f64> = of_family.iter().filter_map(|change| change.p_holm).collect();
-        for (change, p) in of_family.iter_mut().zip(holm(&p_values)) {
-            change.p_holm = Some(p);
-            change.conclude();
+        let is_tested = |change: &Change| change.decides() == family && change.p_holm.is_some();
+        let places: Vec<usize> = (0..changes.len()).filter(|place| is_tested(changes[*place])).collect();
+        let p_values: Vec<f64> = places.iter().filter_map(|place| changes[*place].p_holm).collect();
+        for (place, p) in places.into_iter().zip(holm(&p_values)) {
+            changes[place].p_holm = Some(p);
+            changes[place].conclude();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The verdict in a sentence: how much, and which task by which.
 
 use super::{Diff, Difference, who};
+use crate::metric::RATE;
 use crate::verdict::{Change, Verdict};
 use swtch_units::{format_ns, grouped};
 
@@ -87,9 +88,9 @@ fn capital(word: &str) -> String {
 fn cause(diff: &Diff, changes: &[&Change]) -> String {
     let Some(change) = changes.first() else { return String::new() };
     let difference = change.new - change.old;
-    let metric = change.metric.trim_end_matches(".rate");
+    let metric = change.metric.trim_end_matches(RATE);
     let same_sign = |row: &&Difference| (row.difference > 0.0) == (difference > 0.0);
-    let of = |row: &&Difference, wanted: &str| row.metric.trim_end_matches(".rate") == wanted;
+    let of = |row: &&Difference, wanted: &str| row.metric.trim_end_matches(RATE) == wanted;
     let rows = || diff.who.iter().filter(same_sign);
     let largest = |rows: Vec<&Difference>| {
         rows.into_iter().max_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs())).cloned()
@@ -115,14 +116,14 @@ fn cause(diff: &Diff, changes: &[&Change]) -> String {
 
 /// A difference as a clause: `worker is preempted by logger 398 times a second more`.
 pub fn words(row: &Difference) -> String {
-    let is_rate = row.metric.ends_with(".rate");
+    let is_rate = row.metric.strip_suffix(RATE).is_some();
     let direction = if row.difference < 0.0 { "less" } else { "more" };
     let by_second = if is_rate { " a second" } else { "" };
     let times = || format!("{} times{by_second} {direction}", count(row.difference.abs()));
     let time = || format!("{}{by_second}", format_ns(row.difference.abs() * if is_rate { 1e9 } else { 1.0 }));
     let task = &row.task;
     let within = row.function.as_ref().map_or_else(String::new, |function| format!(" in {function}"));
-    match (row.metric.trim_end_matches(".rate"), &row.peer) {
+    match (row.metric.trim_end_matches(RATE), &row.peer) {
         ("involuntary", Some(peer)) => format!("{task} is preempted by {} {}", other(peer, task), times()),
         ("wakeups", Some(peer)) if peer == who::INTERRUPT => format!("interrupts wake {task} {}", times()),
         ("wakeups", Some(peer)) => format!("{peer} wakes {} {}", other(task, peer), times()),

@@ -1,7 +1,7 @@
 //! Which tasks, pairs of tasks and functions differ.
 
 use super::Difference;
-use crate::metric::{Figure, PricedTrace};
+use crate::metric::{Figure, PricedTrace, RATE};
 use std::collections::{BTreeMap, HashMap};
 use swtch_stats::{Interval, difference_of_runs, median};
 use swtch_trace::tables::{InFront, StackReason, TaskRow};
@@ -72,7 +72,7 @@ pub(super) fn differences(
             (&kind.task, &kind.peer) == (&row.task, &row.peer) && kind.metric != row.metric
         };
         let says_it = |kind: &Difference| kind.difference.abs() >= ONE_KIND * row.difference.abs();
-        let is_pair = row.peer.is_some() && row.metric.trim_end_matches(".rate") == "switches";
+        let is_pair = row.peer.is_some() && row.metric.trim_end_matches(RATE) == "switches";
         !is_pair || !kinds.iter().filter(of_pair).any(says_it)
     });
     found.sort_by(|a, b| b.share.abs().total_cmp(&a.share.abs()));
