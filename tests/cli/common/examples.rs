@@ -86,6 +86,7 @@ pub fn furnished() -> super::Home {
     fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
     fs::write(home.path().join("grid.toml"), GRID).unwrap();
     fs::write(home.path().join("swtch-budget.toml"), BUDGET).unwrap();
+    fs::write(home.path().join("words"), "two\none\n").unwrap();
     fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
     for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(home.path().join(folder)).unwrap();
