@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 24] = [
+const ROWS: [(&str, &str, Reading); 25] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -33,6 +33,7 @@ const ROWS: [(&str, &str, Reading); 24] = [
     }),
     ("`dump`", "dump --dumps dumps", |_| "every switch".into()),
     ("`why`", "why shop.swtch", |_| "yes".into()),
+    ("`diff`", "diff before.swtch after.swtch", |_| "yes".into()),
     ("`compare`", "compare --runs 1 --warmup 0 --json -- true", |found| {
         let counted = found["source"] == "bpf-counts" && found["runs"][0]["wait_seconds"].is_object();
         if counted { "every figure" } else { "no waits, no bill" }.into()
