@@ -1,4 +1,4 @@
-//! `swtch compare`: commands by repeated runs.
+//! `swtch compare` and `swtch try`: commands by repeated runs.
 
 use crate::common::{home, json, run, stderr, stdout, swtch, without_bpf};
 use rustix::process::{Pid, Signal, kill_process};
@@ -112,4 +112,34 @@ fn an_interrupt_ends_the_command_and_shows_what_is_complete() {
     let shell: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     let running = fs::read_to_string(format!("/proc/{shell}/stat")).unwrap_or_default();
     assert!(running.is_empty() || running.contains(") Z "), "{running}");
+}
+
+/// One CPU is allowed; the command reports where it runs and under which policy.
+#[test]
+fn a_setting_is_tried_predicted_and_kept_and_none_is_left_behind() {
+    let home = home();
+    let policy = || {
+        let status = fs::read_to_string("/proc/self/stat").unwrap();
+        status.rsplit(')').next().unwrap().split_whitespace().nth(38).map(str::to_owned)
+    };
+    let before = policy();
+    let mut command = swtch(home.path());
+    command.args(["try", "--json", "--runs", "4", "--parameter", "time=0.2,0.01", "--", "sleep", "{time}"]);
+    let found = json(&mut command);
+    assert_eq!((&found["schema"], &found["keep"]), (&"swtch/try/1".into(), &"sleep 0.01".into()));
+    let candidates = found["candidates"].as_array().unwrap();
+    assert_eq!(candidates[0]["command"], "sleep 0.01");
+    let of = |name: &str| candidates[0][name].as_f64().unwrap();
+    assert!(of("ci_low") <= of("measured_ratio") && of("measured_ratio") <= of("ci_high"), "{found}");
+    assert!(of("measured_ratio") < 0.6, "{found}");
+    let commands: Vec<&str> = candidates.iter().map(|one| one["command"].as_str().unwrap()).collect();
+    assert!(commands.contains(&"chrt -b 0 sleep 0.2"), "{commands:?}");
+    for one in &candidates[1..] {
+        assert!(one["predicted_ratio"].is_number() || one["predicted_by"].is_string(), "{one}");
+        assert_ne!(one["verdict"], "better", "a sleep is as long under any setting: {one}");
+    }
+    assert_eq!(policy(), before);
+    let text =
+        stdout(&run(swtch(home.path()).args(["try", "--runs", "3", "--most", "1", "--", "sleep", "0.01"])));
+    assert!(text.contains("Not tried:") && text.contains("the real-time class"), "{text}");
 }

@@ -92,13 +92,14 @@ fn with_fixtures(home: &Home) -> PathBuf {
 #[test]
 fn what_is_printed_of_fixtures_is_written_down() {
     let mut text =
-        "What `swtch doctor`, `swtch record`, `swtch measure` and `swtch compare` print of each fixture.\n"
+        "What `swtch doctor`, `swtch record`, `swtch measure`, `swtch compare` and `swtch try` print of each fixture.\n"
             .to_owned();
     for (kind, place) in [
         ("doctor", "machines"),
         ("advised", "traces"),
         ("profile", "profiles"),
         ("comparison", "comparisons"),
+        ("tried", "tried"),
     ] {
         let fixtures = names(&fixture(place)).into_iter().filter(|name| name != "README.md");
         for name in fixtures {

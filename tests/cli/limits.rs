@@ -39,6 +39,11 @@ const ROWS: [(&str, &str, Reading); 25] = [
         if counted { "every figure" } else { "no waits, no bill" }.into()
     }),
     ("`check`", "check -o checked", |_| "yes".into()),
+    ("`try`", "try --runs 1 --warmup 0 --most 1 --json -- true", |found| {
+        let is_simulated =
+            found["candidates"][0]["predicted_by"].as_str().is_some_and(|by| by.contains("simulator"));
+        if is_simulated { "yes" } else { "fewer predictions" }.into()
+    }),
     ("`report`", "report before.swtch -o out.html", |_| "yes".into()),
     ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
     ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),

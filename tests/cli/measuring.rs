@@ -55,7 +55,7 @@ fn the_json_has_the_names_it_promises() {
 #[test]
 fn the_published_schemas_are_those_the_types_give() {
     let home = home();
-    for (name, version) in [("profile", 1), ("trace", 3), ("compare", 1), ("check", 1)] {
+    for (name, version) in [("profile", 1), ("trace", 3), ("compare", 1), ("check", 1), ("try", 1)] {
         let printed = json(swtch(home.path()).args(["schema", name]));
         let file = format!("docs/schemas/{name}-{version}.json");
         let published = fs::read(crate::common::fixture(&format!("../{file}"))).unwrap();

@@ -14,6 +14,7 @@ pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod try_settings;
 pub(crate) mod vm;
 pub(crate) mod why;
 mod words;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Check(Box<check::CheckArgs>),
     /// Show what differs between two recordings, Profiles or studies: a verdict, how much, and which tasks
     Diff(Box<diff::DiffArgs>),
+    /// Try settings on a command: fewer threads, one CPU, longer slices; and say which to keep
+    Try(Box<try_settings::TryArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus
@@ -258,6 +261,8 @@ pub(crate) enum SchemaOf {
     Check,
     /// `swtch/diff/1`
     Diff,
+    /// `swtch/try/1`
+    Try,
 }
 
 fn size(text: &str) -> Result<u64, String> {

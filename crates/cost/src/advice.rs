@@ -31,6 +31,24 @@ pub struct Advice {
     pub saves_wait_ns: Option<u64>,
 }
 
+/// What stands out, by [`Advice::what`].
+pub mod stands_out {
+    /// Threads wait for CPUs behind each other.
+    pub const MORE_THREADS_THAN_CPUS: &str = "more runnable threads than CPUs";
+    /// Two tasks hand over, and run on two CPUs.
+    pub const WAKING_ACROSS_CPUS: &str = "two tasks wake each other across CPUs";
+    /// Two tasks hand over, and run on one CPU.
+    pub const TAKING_TURNS: &str = "two tasks take turns on one CPU";
+    /// Several threads hand over to each other.
+    pub const HANDED_ROUND: &str = "a lock or a queue is handed round";
+    /// A quota stops the tasks.
+    pub const THROTTLED: &str = "the cgroup's quota stops it";
+    /// Programs that were not recorded had the CPUs.
+    pub const OTHERS_IN_FRONT: &str = "other programs were in front";
+    /// Devices interrupt the tasks.
+    pub const INTERRUPTS: &str = "device interrupts are on the CPU that the tasks use most";
+}
+
 /// Below these, nothing stands out.
 const LEAST_SHARE_OF_SWITCHES: f64 = 0.2;
 const LEAST_WAIT_PER_RUN: f64 = 0.5;
@@ -161,7 +179,7 @@ impl Case<'_> {
             names => format!("; in front most: {}", names.join(", ")),
         };
         Some(Advice {
-            what: "other programs were in front".to_owned(),
+            what: stands_out::OTHERS_IN_FRONT.to_owned(),
             evidence: format!(
                 "{ran}for every second these tasks ran they waited {:.1} s, {:.0} % of it behind other programs{names}",
                 wait_ns / run_ns.max(1.0),
@@ -193,7 +211,7 @@ impl Case<'_> {
         let busy: HashSet<u32> =
             self.tasks.iter().filter(|task| task.run_ns > 0).map(|task| task.tid).collect();
         Some(Advice {
-            what: "more runnable threads than CPUs".to_owned(),
+            what: stands_out::MORE_THREADS_THAN_CPUS.to_owned(),
             evidence: format!(
                 "{:.1} threads were runnable at a time, {} took part, and there are {} CPUs; for every second they ran they waited \
                  {:.1} s, and {:.0} % of the switches took the CPU from a thread that could go on",
@@ -237,7 +255,7 @@ impl Case<'_> {
         let WakingPair { tids, wakes, across } = self.pair(true)?;
         let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
-            what: "two tasks wake each other across CPUs".to_owned(),
+            what: stands_out::WAKING_ACROSS_CPUS.to_owned(),
             evidence: format!(
                 "{one} and {other} woke each other {wakes} times, {across} of them on two CPUs{}",
                 self.functions_of(&[tids.0, tids.1])
@@ -255,7 +273,7 @@ impl Case<'_> {
         let WakingPair { tids, wakes, across } = self.pair(false)?;
         let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
-            what: "two tasks take turns on one CPU".to_owned(),
+            what: stands_out::TAKING_TURNS.to_owned(),
             evidence: format!(
                 "{one} and {other} woke each other {wakes} times, {} of them on one CPU; there and back again takes two switches{}",
                 wakes - across,
@@ -299,7 +317,7 @@ impl Case<'_> {
             return None;
         }
         Some(Advice {
-            what: "a lock or a queue is handed round".to_owned(),
+            what: stands_out::HANDED_ROUND.to_owned(),
             evidence: format!(
                 "{} threads of {} woke one another {count} times, {:.0} % of the switches{}",
                 threads.len(),
@@ -320,7 +338,7 @@ impl Case<'_> {
         let throttled = self.inputs.trace.header.totals.throttled.as_ref()?;
         let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
         (share >= LEAST_THROTTLED).then(|| Advice {
-            what: "the cgroup's quota stops it".to_owned(),
+            what: stands_out::THROTTLED.to_owned(),
             evidence: format!(
                 "in {} of {} periods, for {:.1} s in all",
                 throttled.throttled_periods,

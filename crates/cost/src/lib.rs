@@ -18,7 +18,7 @@ mod refill;
 mod waits;
 mod why;
 
-pub use advice::{Advice, advise};
+pub use advice::{Advice, advise, stands_out};
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill, is_over};
 pub use caveat::{Caveat, caveats, profile_caveats};
 pub use in_place::InPlace;

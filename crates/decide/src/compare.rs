@@ -168,11 +168,23 @@ pub fn compare(
 }
 
 fn against(first: &[&CommandRun], runs: &[&CommandRun]) -> Vec<Change> {
-    let change = |(name, of): &Taken| {
-        let values = |runs: &[&CommandRun]| runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>();
-        Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, RunOrder::Mixed)
-    };
-    FIGURES.iter().filter_map(change).collect()
+    FIGURES.iter().filter_map(|taken| change(taken, first, runs)).collect()
+}
+
+fn change((name, of): &Taken, first: &[&CommandRun], runs: &[&CommandRun]) -> Option<Change> {
+    let values = |runs: &[&CommandRun]| runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>();
+    Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, RunOrder::Mixed)
+}
+
+/// One figure of each command but the first against the first, where that figure alone decides: corrected for the commands only.
+pub(crate) fn changes_of(metric: &str, commands: usize, found: &Runs) -> Vec<Option<Change>> {
+    let of = |index: usize| found.runs.iter().filter(|run| run.command == index).collect::<Vec<_>>();
+    let Some(taken) = FIGURES.iter().find(|(name, _)| *name == metric) else { return Vec::new() };
+    let first = of(0);
+    let mut changes: Vec<Option<Change>> =
+        (1..commands).map(|index| change(taken, &first, &of(index))).collect();
+    correct(&mut changes.iter_mut().flatten().collect::<Vec<_>>());
+    changes
 }
 
 fn compared(name: &str, runs: &[&CommandRun], changes: Vec<Change>) -> ComparedCommand {

@@ -3,8 +3,8 @@
 //! Documents come out of here, and `report` prints them.
 //!
 //! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
-//! runs), `runs` (commands run again and again, each run recorded), `metric` (the figures that decisions are about), `verdict` (how two sides differ, and
-//! what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
+//! runs), `remedies` (settings that are predicted, run and kept), `runs` (commands run again and again, each run recorded), `metric` (the figures that
+//! decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -13,6 +13,7 @@ mod diff;
 mod files;
 mod limit;
 mod metric;
+pub mod remedies;
 pub mod runs;
 mod verdict;
 

@@ -7,12 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use swtch_cost::{Bill, CostModel, Inputs, Range, bill};
 use swtch_record::plan::{Facts, plan};
 use swtch_record::{
-    ChildCommand, CommandEnd, CommandStart, Mode, Options, Progress, RecordError, Recording, Target, record,
+    ChildCommand, CommandEnd, CommandStart, Mode, Options, Progress, RecordError, Recording, Scheduling,
+    Target, record,
 };
 use swtch_stats::Rng;
 use swtch_trace::accumulate::Tables;
@@ -52,6 +54,8 @@ pub struct PlannedCommand {
     pub words: Vec<OsString>,
     /// Variables of its environment, in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
+    /// The scheduler's settings that it begins with, where such settings are compared.
+    pub scheduling: Option<Scheduling>,
     /// A command for the shell that precedes each run and is not counted.
     pub prepare: Option<String>,
 }
@@ -242,8 +246,9 @@ pub fn run_all(plan: &RunPlan, observer: &mut dyn Observer<RunProgress>) -> Resu
         for &index in &order {
             let command = plan.commands[index].name.clone();
             observer.event(&RunProgress { done, of, command });
-            let mut one = OneRun { plan, command: &plan.commands[index], source, began, observer };
-            match one.run()? {
+            let command = &plan.commands[index];
+            let mut one = OneRun { plan, command, source: Some(source), began, observer };
+            match one.run(None)? {
                 Outcome::Stopped(stopped) => return Ok(Runs { stopped: Some(stopped), ..found }),
                 Outcome::Done(recording, end) => {
                     if let Some(round) = round.checked_sub(plan.warmup) {
@@ -256,6 +261,24 @@ pub fn run_all(plan: &RunPlan, observer: &mut dyn Observer<RunProgress>) -> Resu
     }
     observer.event(&RunProgress { done, of, command: String::new() });
     Ok(found)
+}
+
+/// Runs the first command once and keeps every event in a Trace. Absent when it was stopped.
+///
+/// # Errors
+/// As [`run_all`].
+pub fn record_first(
+    plan: &RunPlan,
+    trace: &Path,
+    observer: &mut dyn Observer<RunProgress>,
+) -> Result<Option<Recording>, RunsError> {
+    let Some(command) = plan.commands.first() else { return Err(RecordError::NoCommand.into()) };
+    observer.event(&RunProgress { done: 0, of: 1, command: command.name.clone() });
+    let mut one = OneRun { plan, command, source: None, began: Instant::now(), observer };
+    Ok(match one.run(Some(trace))? {
+        Outcome::Done(recording, _) => Some(*recording),
+        Outcome::Stopped(_) => None,
+    })
 }
 
 /// The source that disturbs least: counting BPF, whose programs are at no switch, or `/proc`. Perf events are read switch by switch.
@@ -285,13 +308,15 @@ enum Outcome {
 struct OneRun<'a> {
     plan: &'a RunPlan,
     command: &'a PlannedCommand,
-    source: SourceKind,
+    /// Absent where every event is kept, by the best source.
+    source: Option<SourceKind>,
     began: Instant,
     observer: &'a mut dyn Observer<RunProgress>,
 }
 
 impl OneRun<'_> {
-    fn run(&mut self) -> Result<Outcome, RunsError> {
+    /// Its Trace goes to a directory, or is forgotten.
+    fn run(&mut self, trace: Option<&Path>) -> Result<Outcome, RunsError> {
         if let Some(prepare) = &self.command.prepare
             && let Some(stopped) = self.prepare(prepare)?
         {
@@ -303,11 +328,14 @@ impl OneRun<'_> {
         let folder = tempfile::tempdir().map_err(RunsError::Scratch)?;
         let mut errors = tempfile::tempfile().map_err(RunsError::Scratch)?;
         let options = Options {
-            source: Some(self.source),
-            mode: Some(Mode::Counts),
+            source: self.source,
+            mode: Some(if self.source.is_some() { Mode::Counts } else { Mode::Events }),
             sample: 0.0,
             start: self.start(&errors)?,
-            ..Options::new(Target::Command(self.command.words.clone()), folder.path().join("run.swtch"))
+            ..Options::new(
+                Target::Command(self.command.words.clone()),
+                trace.map_or_else(|| folder.path().join("run.swtch"), Path::to_owned),
+            )
         };
         let mut guard = Guard::new(self.plan.timeout, self);
         let recording = record(&options, &mut guard)?;
@@ -333,6 +361,7 @@ impl OneRun<'_> {
             // In one of its own, a command cannot read from the terminal.
             own_group: !self.plan.show_output,
             environment: self.command.environment.clone(),
+            scheduling: self.command.scheduling.clone(),
         })
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
 //! loop), `sources` (BPF, perf, procfs), `stacks` (which code), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of
-//! /proc/PID), `flight` (the flight recorder), `rights` (capabilities that are kept), `import`
+//! /proc/PID), `flight` (the flight recorder), `rights` (capabilities that are kept), `scheduling` (settings of a command), `import`
 //! (text of other recorders), `clock`, `files`, `error`.
 //!
 //! ```
@@ -32,6 +32,7 @@ mod error;
 mod files;
 mod options;
 mod rights;
+mod scheduling;
 mod session;
 mod sources;
 mod stacks;
@@ -42,5 +43,6 @@ mod workload;
 
 pub use error::RecordError;
 pub use options::{CommandStart, Cost, DEFAULT_SAMPLE, Mode, Options, STACK_ENTRIES, Target};
+pub use scheduling::Scheduling;
 pub use session::{Progress, Recording, record};
 pub use workload::{ChildCommand, CommandEnd};

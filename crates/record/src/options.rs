@@ -1,5 +1,6 @@
 //! What is asked of a recording.
 
+use crate::scheduling::Scheduling;
 use crate::system::Cgroup;
 use std::ffi::OsString;
 use std::fs::File;
@@ -56,6 +57,8 @@ pub struct CommandStart {
     pub own_group: bool,
     /// Variables of its environment, in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
+    /// The scheduler's settings. Where they are given, even without any, it is started by fork and exec: those that are compared start alike.
+    pub scheduling: Option<Scheduling>,
 }
 
 /// The share of the time in which counting sees every switch, when nothing else is asked for: what it adds to a switch then stays below 15 ns.

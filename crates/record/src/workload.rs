@@ -73,6 +73,13 @@ impl ChildCommand {
             // Without anything of ours between fork and exec, the standard library copies no page tables (posix_spawn).
             starting.process_group(0);
         }
+        if let Some(scheduling) = &start.scheduling {
+            let prepared = scheduling.prepare();
+            // SAFETY: between fork and exec there are two system calls, and nothing is allocated.
+            unsafe {
+                starting.pre_exec(move || prepared.apply());
+            }
+        }
         let started_ns = monotonic_ns();
         let child = starting.spawn().map_err(fail)?;
         let handle =
@@ -161,6 +168,7 @@ pub(crate) fn shell_status(status: ExitStatus) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduling::Scheduling;
 
     fn start(script: &str) -> ChildCommand {
         start_as(script, &CommandStart::default())
@@ -202,11 +210,38 @@ mod tests {
     }
 
     #[test]
+    fn settings_are_those_of_the_command_alone() {
+        let cpu = rustix::thread::sched_getaffinity(None).unwrap();
+        let cpu = (0..1024).find(|at| cpu.is_set(*at)).unwrap() as u32;
+        let scheduling = Scheduling {
+            cpus: Some(vec![cpu]),
+            policy: Some((swtch_trace::tables::SchedPolicy::Batch, 0)),
+            slice_ns: None,
+        };
+        let before = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let start = CommandStart { scheduling: Some(scheduling), ..CommandStart::default() };
+        // Field 41 of its stat is the policy, counted from behind the name.
+        let script = format!(
+            "grep -q 'Cpus_allowed_list:.{cpu}$' /proc/self/status && read -r line < /proc/self/stat && \
+             set -- ${{line##*)}} && [ ${{39}} = 3 ]"
+        );
+        assert_eq!(start_as(&script, &start).collect().unwrap().status, 0);
+        let policy =
+            |stat: &str| stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned();
+        let after = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert_eq!(policy(&before), policy(&after));
+        let nowhere = Scheduling { cpus: Some(vec![1023]), ..Scheduling::default() };
+        let start = CommandStart { scheduling: Some(nowhere), ..CommandStart::default() };
+        let refused = ChildCommand::start(&["true".into()], None, &start);
+        assert!(matches!(refused, Err(RecordError::Start { .. })), "{refused:?}");
+    }
+
+    #[test]
     fn a_group_is_quiet_and_ends_as_a_whole() {
         let mut errors = tempfile::tempfile().unwrap();
         let quiet = Some(std::sync::Arc::new(errors.try_clone().unwrap()));
         let environment = vec![("GREETING".into(), "hello".into())];
-        let options = CommandStart { quiet, own_group: true, environment };
+        let options = CommandStart { quiet, own_group: true, environment, scheduling: None };
         let workload =
             start_as("trap : TERM; sleep 1000 & echo $GREETING $! >&2; wait; cat; exit 3", &options);
         let said = |errors: &mut std::fs::File| {

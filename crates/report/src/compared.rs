@@ -153,7 +153,6 @@ fn share(value: f64) -> String {
 
 /// The ratio and its interval; absent where there is none.
 pub(crate) fn ratio(change: &Change) -> (Option<String>, Option<String>) {
-    let digits = |value: f64| if value < 0.1 { format!("{value:.1e}") } else { format!("{value:.3}") };
     let interval = change.ci_low.zip(change.ci_high);
     (change.ratio.map(digits), interval.map(|(low, high)| format!("{} to {}", digits(low), digits(high))))
 }
@@ -170,6 +169,11 @@ impl ComparedFigure {
             (false, _) => (median, Some([low, high])),
         })
     }
+}
+
+/// A ratio with three digits or two.
+pub(crate) fn digits(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.1e}") } else { format!("{ratio:.3}") }
 }
 
 /// How the figures came about, a line each.

@@ -274,6 +274,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "why",
         "compare",
         "check",
+        "try",
         "report",
         "export",
         "import",

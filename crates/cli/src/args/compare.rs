@@ -77,23 +77,32 @@ pub(crate) struct RunArgs {
 impl CompareArgs {
     /// The commands with their parameters filled in, and those.
     pub(crate) fn planned(&self) -> Result<(Vec<PlannedCommand>, Vec<BTreeMap<String, String>>), WrongUsage> {
-        let words = self.commands.split(|word| word == "--").map(|words| Template::Words(words.to_vec()));
-        let words: Vec<Template> = if self.commands.is_empty() { Vec::new() } else { words.collect() };
-        let templates: Vec<Template> = self.lines.iter().cloned().map(Template::Line).chain(words).collect();
-        let is_empty = |template: &Template| match template {
-            Template::Line(line) => line.trim().is_empty(),
-            Template::Words(words) => words.is_empty(),
-        };
-        if templates.is_empty() {
-            let text = "no command given; say what to compare: swtch compare -- COMMAND -- COMMAND";
-            return Err(WrongUsage(text.to_owned()));
-        }
-        if templates.iter().any(is_empty) {
-            let text =
-                "a command is empty; write each after its own '--': swtch compare -- COMMAND -- COMMAND";
-            return Err(WrongUsage(text.to_owned()));
-        }
+        let templates = templates(&self.lines, &self.commands, "compare")?;
         expand(&templates, self.how.prepare.as_deref(), &self.parameter)
             .map_err(|error| WrongUsage(error.to_string()))
     }
+}
+
+/// The commands: lines for the shell, then words that are parted by `--`.
+pub(super) fn templates(
+    lines: &[String],
+    commands: &[OsString],
+    command: &str,
+) -> Result<Vec<Template>, WrongUsage> {
+    let words = commands.split(|word| word == "--").map(|words| Template::Words(words.to_vec()));
+    let words = words.filter(|_| !commands.is_empty());
+    let templates: Vec<Template> = lines.iter().cloned().map(Template::Line).chain(words).collect();
+    let is_empty = |template: &Template| match template {
+        Template::Line(line) => line.trim().is_empty(),
+        Template::Words(words) => words.is_empty(),
+    };
+    if templates.is_empty() {
+        let text = format!("no command given; say what to run: swtch {command} -- COMMAND");
+        return Err(WrongUsage(text));
+    }
+    if templates.iter().any(is_empty) {
+        let text = format!("a command is empty; write each after its own '--': swtch {command} -- COMMAND");
+        return Err(WrongUsage(text));
+    }
+    Ok(templates)
 }

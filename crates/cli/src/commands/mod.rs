@@ -20,5 +20,6 @@ pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod try_settings;
 pub(crate) mod vm;
 pub(crate) mod why;

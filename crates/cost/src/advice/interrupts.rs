@@ -56,7 +56,7 @@ pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice>
     let number = line.map_or("N", |row| &row.line);
     Some(Advice {
         saves_wait_ns: None,
-        what: "device interrupts are on the CPU that the tasks use most".to_owned(),
+        what: super::stands_out::INTERRUPTS.to_owned(),
         evidence: format!(
             "CPU {cpu} ran tasks for {:.0} % of the time, more than any other, and served {:.0} % of the device interrupts, {rate:.0} a \
              second{named}{took}",

@@ -131,8 +131,8 @@ pub fn expand(
                     Template::Line(line) => shell(&line),
                     Template::Words(words) => words,
                 },
-                environment: Vec::new(),
                 prepare: prepare.map(|line| filled(line, &chosen)),
+                ..PlannedCommand::default()
             });
             found.1.push(chosen);
         }

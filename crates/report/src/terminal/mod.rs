@@ -10,6 +10,7 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 pub mod top;
+mod tried;
 
 use crate::wording::naming::region_name;
 use crate::wording::{caveats, headline, text};
@@ -27,6 +28,7 @@ pub use compared::compared;
 pub use comparison::comparison;
 pub use diff::diff;
 pub use recording::recording;
+pub use tried::tried;
 
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {

@@ -1,0 +1,68 @@
+//! Arguments of `swtch try`.
+
+use super::compare::{RunArgs, templates};
+use super::{JsonArgs, words::word};
+use crate::output::WrongUsage;
+use clap::Args;
+use std::ffi::OsString;
+use swtch_decide::compare::{Parameter, expand};
+use swtch_decide::remedies::{Goal, Wanted};
+use swtch_decide::runs::PlannedCommand;
+
+#[derive(Debug, Args)]
+#[command(override_usage = "swtch try [OPTIONS] -- COMMAND\n       swtch try [OPTIONS] 'LINE'")]
+#[command(after_help = "Examples:\n  \
+    swtch try -- ./server --selftest\n  \
+    swtch try --runs 10 --goal cpu-time -- ./server --selftest\n  \
+    swtch try --parameter jobs=4,2,1 -- make -j{jobs}       the first value is the present one\n  \
+    swtch try --threads-variable RAYON_NUM_THREADS --most 3 --json -- ./server --selftest\n\n\
+    It records the command once, predicts what settings would do, and runs the best of them in turn\n\
+    with the command as it is. Settings are made in the processes of the runs: none is left behind.\n\
+    Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
+pub(crate) struct TryArgs {
+    /// Runs of the command as it is, and of each setting
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 6)]
+    pub(crate) runs: usize,
+    /// What is to become smaller
+    #[arg(long, value_name = "FIGURE", default_value = "time", value_parser = word::<Goal>())]
+    pub(crate) goal: Goal,
+    #[command(flatten)]
+    pub(crate) how: RunArgs,
+    /// Try the command with each value in place of {NAME}; the first value is the present one
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub(crate) parameter: Vec<Parameter>,
+    /// Environment variable that says how many threads the command starts
+    #[arg(long, value_name = "NAME", default_value = "OMP_NUM_THREADS")]
+    pub(crate) threads_variable: String,
+    /// Also try the real-time class, which goes before everything else on the machine
+    #[arg(long)]
+    pub(crate) fifo: bool,
+    /// Settings that are run at most
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub(crate) most: usize,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+    /// A line for the shell (sh)
+    #[arg(value_name = "LINE")]
+    pub(crate) line: Option<String>,
+    /// A program and its arguments, run without a shell
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "line")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl TryArgs {
+    /// The command as it is, then with the other values of its parameters.
+    pub(crate) fn planned(&self) -> Result<Vec<PlannedCommand>, WrongUsage> {
+        let templates = templates(self.line.as_slice(), &self.command, "try")?;
+        if templates.len() > 1 {
+            let text = "several commands given; swtch try takes one, and swtch compare several";
+            return Err(WrongUsage(text.to_owned()));
+        }
+        let expanded = expand(&templates, self.how.prepare.as_deref(), &self.parameter);
+        expanded.map(|(commands, _)| commands).map_err(|error| WrongUsage(error.to_string()))
+    }
+
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { threads_variable: self.threads_variable.clone(), fifo: self.fifo, most: self.most }
+    }
+}
