@@ -95,6 +95,8 @@ pub fn furnished() -> super::Home {
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(&server, home.path().join("threads")).unwrap();
+    fs::write(home.path().join("words"), "some\nwords\n").unwrap();
     // A Trace, and the text that it was made of.
     fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
     let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "imported.swtch"]));
@@ -131,6 +133,13 @@ fn made_short(example: &str) -> String {
     if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {
         // Two boots that count instructions take a minute; that they agree is tested elsewhere.
         return example.replace("--deterministic ", "") + " --method pipe --time-limit 5s";
+    }
+    for command in ["swtch compare", "swtch try"] {
+        if let Some(rest) = example.strip_prefix(command) {
+            let counts = ["--runs 3 ", "--runs 5 ", "--runs 6 ", "--runs 10 "];
+            let rest = counts.iter().fold(rest.to_owned(), |text, runs| text.replace(runs, ""));
+            return format!("{command} --runs 1 --warmup 0{rest}");
+        }
     }
     match example.strip_prefix("swtch serve") {
         // It would go on for ever; a signal ends it without a failure.
