@@ -199,3 +199,6 @@ fn priced(paths: &[PathBuf], options: &DiffOptions) -> Result<Vec<(Trace, Bill)>
 fn view((trace, bill): &(Trace, Bill)) -> PricedTrace<'_> {
     PricedTrace { trace: trace.view(), bill, requests: None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,13 +140,24 @@ impl Change {
         self.figure().is_none_or(|figure| figure.metric.decides)
     }
 
+    fn margin(&self) -> f64 {
+        self.figure().map_or(MARGIN, |figure| figure.metric.margin)
+    }
+
+    /// Whether its whole interval is beyond the least change that matters.
+    fn is_large(&self) -> bool {
+        let (low, high) = (self.ci_low.or(self.ratio), self.ci_high.or(self.ratio));
+        let margin = 1.0 + self.margin();
+        low.is_none_or(|low| low >= margin) || high.is_none_or(|high| high <= 1.0 / margin)
+    }
+
     fn yields(&self) -> bool {
         self.figure().is_some_and(|figure| figure.metric.yields)
     }
 
     fn conclude(&mut self) {
         let Some(p) = self.p_holm else { return };
-        let margin = self.figure().map_or(MARGIN, |figure| figure.metric.margin);
+        let margin = self.margin();
         let is_small = |end: f64| end < 1.0 + margin && end > 1.0 / (1.0 + margin);
         self.verdict = if p < LARGEST_P {
             if self.new > self.old { Verdict::Worse } else { Verdict::Better }
@@ -260,7 +271,11 @@ pub(crate) fn overall<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Verd
     };
     let differs = |yields| [has(yields, Verdict::Worse), has(yields, Verdict::Better)];
     let found = if differs(false) == [false, false] { differs(true) } else { differs(false) };
-    match found {
+    let large = |verdict| {
+        deciding.iter().any(|change| !change.yields() && change.verdict == verdict && change.is_large())
+    };
+    // A change that may not matter does not contradict one that does.
+    match if found == [true, true] { [large(Verdict::Worse), large(Verdict::Better)] } else { found } {
         [true, false] => Verdict::Worse,
         [false, true] => Verdict::Better,
         [false, false] if has(false, Verdict::Same) && !has(false, Verdict::Unclear) => Verdict::Same,

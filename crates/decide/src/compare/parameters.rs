@@ -92,6 +92,9 @@ fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
+/// Commands, and of each its values by the names of the parameters.
+type Filled = (Vec<PlannedCommand>, Vec<BTreeMap<String, String>>);
+
 /// Every command with every combination of the parameters that it names, and those values.
 ///
 /// # Errors
@@ -100,7 +103,7 @@ pub fn expand(
     templates: &[Template],
     prepare: Option<&str>,
     parameters: &[Parameter],
-) -> Result<(Vec<PlannedCommand>, Vec<BTreeMap<String, String>>), ParameterError> {
+) -> Result<Filled, ParameterError> {
     for (index, Parameter { name, .. }) in parameters.iter().enumerate() {
         if !templates.iter().any(|template| template.has(name)) {
             return Err(ParameterError::Unused(name.clone()));

@@ -31,7 +31,8 @@ pub(super) fn text(result: &CheckResult) -> String {
     text += "\n";
     text += &table.under("Medians, and the 95 % interval of their change");
     for budget in &result.budgets {
-        let more: Vec<String> = budget.who.iter().take(3).map(|who| who.words()).collect();
+        let more: Vec<String> =
+            budget.who.iter().take(3).map(swtch_decide::check::WhoDifference::words).collect();
         if budget.why.is_some() && more.len() > 1 {
             text += &format!("\nWhat changed in {}:\n", budget.name);
             text.extend(more.iter().map(|line| paragraph("  ", line, 4)));
