@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 25] = [
+const ROWS: [(&str, &str, Reading); 26] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
