@@ -159,9 +159,12 @@ fn an_injected_change_is_found_with_its_pair() {
     assert_eq!((&switches["verdict"], &found["amounts_per"]), (&"worse".into(), &"run".into()), "{found}");
     let ratio = switches["ratio"].as_f64().unwrap();
     assert!((1.3..1.7).contains(&ratio), "{switches}");
-    // Either wakes the other, or preempts it, which depends on the kernel.
-    let is_pair = |row: &&Value| row["task"] == "answers" && row["peer"] == "asks";
-    let pair = found["who"].as_array().unwrap().iter().find(is_pair);
-    let difference = pair.unwrap_or_else(|| panic!("{}", found["who"]))["difference"].as_f64().unwrap();
-    assert!((100.0..400.0).contains(&difference), "{pair:?}");
+    // How often each wakes or preempts the other varies with the machine's other work; that both switch as much more often does not.
+    for task in ["asks", "answers"] {
+        let is_task =
+            |row: &&Value| row["task"] == task && row["metric"] == "switches" && row["peer"].is_null();
+        let row = found["who"].as_array().unwrap().iter().find(is_task);
+        let difference = row.unwrap_or_else(|| panic!("{}", found["who"]))["difference"].as_f64().unwrap();
+        assert!((100.0..400.0).contains(&difference), "{row:?}");
+    }
 }
