@@ -134,12 +134,11 @@ pub fn try_settings(
     let mut not_tried = Vec::new();
     let mut found: Vec<(Candidate, Predicted)> = Vec::new();
     for candidate in candidates(&trial.plan, &trial.wanted, view, &advice, &mut not_tried) {
-        match refused(&candidate) {
-            Some(why) => not_tried.push(NotTried { what: candidate.what, why }),
-            None => {
-                let predicted = predictor.predict(&candidate.setting, trial.goal);
-                found.push((candidate, predicted));
-            }
+        if let Some(why) = refused(&candidate) {
+            not_tried.push(NotTried { what: candidate.what, why });
+        } else {
+            let predicted = predictor.predict(&candidate.setting, trial.goal);
+            found.push((candidate, predicted));
         }
     }
     // What stands out in the recording and what a user names come first, then what promises most.

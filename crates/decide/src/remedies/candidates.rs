@@ -61,11 +61,8 @@ pub(super) fn candidates(
     advice: &[Advice],
     not_tried: &mut Vec<NotTried>,
 ) -> Vec<Candidate> {
-    let Some((present, named)) = plan.commands.split_first() else { return Vec::new() };
-    let because = |reasons: &[&str]| {
-        let found = advice.iter().find(|one| reasons.contains(&one.what.as_str()));
-        found.map(|one| one.what.clone())
-    };
+    let Some((command, named)) = plan.commands.split_first() else { return Vec::new() };
+    let present = Present { command, advice };
     let mut found: Vec<Candidate> = named
         .iter()
         .map(|command| Candidate {
@@ -76,92 +73,138 @@ pub(super) fn candidates(
             run: command.clone(),
         })
         .collect();
-    let with = |what: String, prefix: String, setting: Setting, scheduling: Scheduling, reasons: &[&str]| {
-        Candidate {
-            what,
-            command: format!("{prefix} {}", prefixed(present)),
-            because: because(reasons),
-            setting,
-            run: PlannedCommand {
-                name: format!("{prefix} {}", present.name),
-                scheduling: Some(scheduling),
-                ..present.clone()
-            },
-        }
-    };
-    let crowded = [stands_out::MORE_THREADS_THAN_CPUS, stands_out::HANDED_ROUND, stands_out::THROTTLED];
     let allowed = allowed_cpus();
     let busy = trace.in_scope().filter(|task| task.run_ns > 0).count() as u32;
-    let mut counts = vec![allowed.len() as u32, 1];
-    counts.dedup();
-    for threads in counts.into_iter().filter(|threads| *threads < busy) {
-        let variable = &wanted.threads_variable;
-        let setting = Setting::Threads(threads);
-        let words = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-        let mut one =
-            with(words, format!("env {variable}={threads}"), setting, Scheduling::default(), &crowded);
-        one.run.environment.push((variable.into(), threads.to_string().into()));
-        found.push(one);
-    }
-    let pinned = [
-        stands_out::WAKING_ACROSS_CPUS,
-        stands_out::HANDED_ROUND,
-        stands_out::INTERRUPTS,
-        stands_out::OTHERS_IN_FRONT,
-    ];
-    for cpu in quiet_cpus(trace, &allowed) {
-        let scheduling = Scheduling { cpus: Some(vec![cpu]), ..Scheduling::default() };
-        found.push(with(
-            format!("CPU {cpu} only"),
-            format!("taskset -c {cpu}"),
-            Setting::Cpus { cpus: vec![cpu], elsewhere: !allowed.contains(&cpu) },
-            scheduling,
-            &pinned,
-        ));
-    }
-    let often = [stands_out::MORE_THREADS_THAN_CPUS, stands_out::HANDED_ROUND];
-    let batch = Scheduling { policy: Some((SchedPolicy::Batch, 0)), ..Scheduling::default() };
-    found.push(with(
-        "the class for batches".to_owned(),
-        "chrt -b 0".to_owned(),
+    found.extend(present.fewer_threads(&wanted.threads_variable, allowed.len() as u32, busy));
+    found.extend(quiet_cpus(trace, &allowed).into_iter().map(|cpu| present.on_cpu(cpu, &allowed)));
+    found.push(present.in_class(
+        "the class for batches",
+        "chrt -b 0",
         Setting::Batch,
-        batch,
-        &often,
+        SchedPolicy::Batch,
+        &CROWDED,
     ));
-    let what = format!("slices of {}", format_ns(LONG_SLICE_NS as f64));
     if trace.header.host.kernel.major_minor().is_some_and(|release| release >= SLICES_SINCE) {
-        let slice = Scheduling { slice_ns: Some(LONG_SLICE_NS), ..Scheduling::default() };
-        let prefix = format!("chrt -o -T {LONG_SLICE_NS} 0");
-        found.push(with(what, prefix, Setting::Slice(LONG_SLICE_NS), slice, &often));
+        found.push(present.with_long_slices());
     } else {
-        not_tried.push(NotTried { what, why: "tasks have slices of their own since Linux 6.12".to_owned() });
+        let why = "tasks have slices of their own since Linux 6.12".to_owned();
+        not_tried.push(NotTried { what: "longer slices".to_owned(), why });
     }
     if wanted.fifo {
-        let fifo = Scheduling { policy: Some((SchedPolicy::Fifo, 1)), ..Scheduling::default() };
         let reasons = [stands_out::OTHERS_IN_FRONT];
-        found.push(with(
-            "the real-time class".to_owned(),
-            "chrt -f 1".to_owned(),
+        found.push(present.in_class(
+            "the real-time class",
+            "chrt -f 1",
             Setting::Fifo,
-            fifo,
+            SchedPolicy::Fifo,
             &reasons,
         ));
-    } else {
-        let why = "it goes before everything else on the machine; --fifo tries it".to_owned();
-        not_tried.push(NotTried { what: "the real-time class".to_owned(), why });
     }
-    let has_sched_ext = Path::new("/sys/kernel/sched_ext").exists();
-    let why = if has_sched_ext {
+    not_tried.extend(never_tried(wanted, advice));
+    found
+}
+
+/// What a crowd of threads shows itself by.
+const CROWDED: [&str; 3] =
+    [stands_out::MORE_THREADS_THAN_CPUS, stands_out::HANDED_ROUND, stands_out::THROTTLED];
+/// What another CPU, or one for all, helps against.
+const MISPLACED: [&str; 4] = [
+    stands_out::WAKING_ACROSS_CPUS,
+    stands_out::HANDED_ROUND,
+    stands_out::INTERRUPTS,
+    stands_out::OTHERS_IN_FRONT,
+];
+
+/// What changes more than the command, and so is not tried.
+fn never_tried(wanted: &Wanted, advice: &[Advice]) -> Vec<NotTried> {
+    let row = |what: &str, why: &str| NotTried { what: what.to_owned(), why: why.to_owned() };
+    let mut found = Vec::new();
+    if !wanted.fifo {
+        let why = "it goes before everything else on the machine; --fifo tries it";
+        found.push(row("the real-time class", why));
+    }
+    let why = if Path::new("/sys/kernel/sched_ext").exists() {
         "they are loaded for the whole machine; 'swtch sched compare -- COMMAND' tries them"
     } else {
         "this kernel has no sched_ext; 'swtch sched compare --vm -- COMMAND' tries them in a virtual machine"
     };
-    not_tried.push(NotTried { what: "schedulers of sched_ext".to_owned(), why: why.to_owned() });
+    found.push(row("schedulers of sched_ext", why));
     if advice.iter().any(|one| one.what == stands_out::THROTTLED) {
-        let why = "that changes the cgroup for all in it; see cpu.max".to_owned();
-        not_tried.push(NotTried { what: "a larger quota".to_owned(), why });
+        found.push(row("a larger quota", "that changes the cgroup for all in it; see cpu.max"));
     }
     found
+}
+
+/// The command as it is, and what stands out in its recording.
+struct Present<'a> {
+    command: &'a PlannedCommand,
+    advice: &'a [Advice],
+}
+
+impl Present<'_> {
+    /// With a setting; `prefix` is what makes it on a command line.
+    fn with(
+        &self,
+        what: String,
+        prefix: &str,
+        setting: Setting,
+        scheduling: Scheduling,
+        reasons: &[&str],
+    ) -> Candidate {
+        let because = self.advice.iter().find(|one| reasons.contains(&one.what.as_str()));
+        Candidate {
+            what,
+            command: format!("{prefix} {}", prefixed(self.command)),
+            because: because.map(|one| one.what.clone()),
+            setting,
+            run: PlannedCommand {
+                name: format!("{prefix} {}", self.command.name),
+                scheduling: Some(scheduling),
+                ..self.command.clone()
+            },
+        }
+    }
+
+    /// As many threads as CPUs, and one, where more take part.
+    fn fewer_threads(&self, variable: &str, cpus: u32, busy: u32) -> Vec<Candidate> {
+        let mut counts = vec![cpus, 1];
+        counts.dedup();
+        let one = |threads: u32| {
+            let words = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+            let prefix = format!("env {variable}={threads}");
+            let mut one =
+                self.with(words, &prefix, Setting::Threads(threads), Scheduling::default(), &CROWDED);
+            one.run.environment.push((variable.into(), threads.to_string().into()));
+            one
+        };
+        counts.into_iter().filter(|threads| *threads < busy).map(one).collect()
+    }
+
+    fn on_cpu(&self, cpu: u32, allowed: &[u32]) -> Candidate {
+        let setting = Setting::Cpus { cpus: vec![cpu], elsewhere: !allowed.contains(&cpu) };
+        let scheduling = Scheduling { cpus: Some(vec![cpu]), ..Scheduling::default() };
+        self.with(format!("CPU {cpu} only"), &format!("taskset -c {cpu}"), setting, scheduling, &MISPLACED)
+    }
+
+    fn in_class(
+        &self,
+        what: &str,
+        prefix: &str,
+        setting: Setting,
+        policy: SchedPolicy,
+        reasons: &[&str],
+    ) -> Candidate {
+        let priority = u32::from(policy.is_realtime());
+        let scheduling = Scheduling { policy: Some((policy, priority)), ..Scheduling::default() };
+        self.with(what.to_owned(), prefix, setting, scheduling, reasons)
+    }
+
+    fn with_long_slices(&self) -> Candidate {
+        let what = format!("slices of {}", format_ns(LONG_SLICE_NS as f64));
+        let slice = Scheduling { slice_ns: Some(LONG_SLICE_NS), ..Scheduling::default() };
+        let prefix = format!("chrt -o -T {LONG_SLICE_NS} 0");
+        self.with(what, &prefix, Setting::Slice(LONG_SLICE_NS), slice, &CROWDED)
+    }
 }
 
 /// The command as it is written behind a program that sets something: a line for the shell needs the shell.
