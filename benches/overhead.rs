@@ -106,15 +106,8 @@ fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, fol
         let other = Recorder { words: words.leak(), ..*recorder };
         let mut ratios = Vec::new();
         for _ in 0..launches {
-            let mut pair = [(0, recorder), (1, &other)];
-            rng.shuffle(&mut pair);
-            let mut found = [None, None];
-            for (index, recorder) in pair {
-                found[index] =
-                    beside(recorder, cpu, round_trips, folder).map(|launch| launch.cpu_ns_per_switch);
-            }
-            if let [Some(now), Some(before)] = found {
-                ratios.push(now / before);
+            if let [Some(now), Some(before)] = pair([recorder, &other], cpu, round_trips, folder, rng) {
+                ratios.push(now.cpu_ns_per_switch / before.cpu_ns_per_switch);
             }
         }
         if ratios.is_empty() {
@@ -161,14 +154,7 @@ fn main() {
         rng.shuffle(&mut order);
         for index in order {
             let recorder = &RECORDERS[index];
-            // Both wait as long for something to begin, and either may be first.
-            let mut pair = [(0, recorder), (1, &NOTHING)];
-            rng.shuffle(&mut pair);
-            let mut found = [None, None];
-            for (place, beside_it) in pair {
-                found[place] = beside(beside_it, &cpu, round_trips, folder.path());
-            }
-            let [found, bare] = found;
+            let [found, bare] = pair([recorder, &NOTHING], &cpu, round_trips, folder.path(), &mut rng);
             let Some(bare) = bare.map(|bare| bare.cpu_ns_per_switch) else {
                 println!("left out: perf bench sched pipe does not run here");
                 return;
@@ -218,6 +204,23 @@ fn pipe(cpu: &str, round_trips: u32) -> Option<f64> {
     let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let failed = !output.stdout.is_empty() || seconds.len() != 2;
     (!failed).then(|| seconds.iter().sum::<f64>() * 1e9 / (2.0 * f64::from(round_trips)))
+}
+
+/// The benchmark with each of two recorders: both wait as long for something to begin, and either may be first.
+fn pair(
+    recorders: [&Recorder; 2],
+    cpu: &str,
+    round_trips: u32,
+    folder: &Path,
+    rng: &mut Rng,
+) -> [Option<Launch>; 2] {
+    let mut order = [0, 1];
+    rng.shuffle(&mut order);
+    let mut found = [None, None];
+    for place in order {
+        found[place] = beside(recorders[place], cpu, round_trips, folder);
+    }
+    found
 }
 
 /// The benchmark with a recorder.
