@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 26] = [
+const ROWS: [(&str, &str, Reading); 27] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -39,6 +39,7 @@ const ROWS: [(&str, &str, Reading); 26] = [
         if counted { "every figure" } else { "no waits, no bill" }.into()
     }),
     ("`check`", "check -o checked", |_| "yes".into()),
+    ("`probe`", "probe --time-limit 5s -- dd if=/dev/zero of=/dev/null bs=64k", |_| "yes".into()),
     ("`try`", "try --runs 1 --warmup 0 --most 1 --json -- true", |found| {
         let is_simulated =
             found["candidates"][0]["predicted_by"].as_str().is_some_and(|by| by.contains("simulator"));
@@ -63,7 +64,9 @@ const ROWS: [(&str, &str, Reading); 26] = [
 ];
 
 /// What a refusal leaves, by the words that it is refused with.
-const REFUSALS: [(&str, &str); 2] = [
+const REFUSALS: [(&str, &str); 4] = [
+    ("from the real-time class: sched_setscheduler", "no (the real-time class is refused)"),
+    ("perf_event_open", "no (perf events are refused)"),
     ("fifo and rr need root or cap_sys_nice", "all but fifo and rr"),
     ("BPF is not permitted here", "no (BPF is not permitted)"),
 ];

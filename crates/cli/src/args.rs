@@ -8,6 +8,7 @@ pub(crate) mod export;
 pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod keep;
+pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod sched;
 pub(crate) mod serve;
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Diff(Box<diff::DiffArgs>),
     /// Try settings on a command: fewer threads, one CPU, longer slices; and say which to keep
     Try(Box<try_settings::TryArgs>),
+    /// Measure what an interruption costs a command, by interrupting it
+    Probe(Box<probe::ProbeArgs>),
     /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
     /// Serve metrics of the whole machine to Prometheus

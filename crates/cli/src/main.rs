@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Try(args) => commands::try_settings::run(&args),
+        Command::Probe(args) => commands::probe::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Dump(args) => commands::dump::run(&args),

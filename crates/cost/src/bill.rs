@@ -96,7 +96,7 @@ pub enum CauseKind {
 pub fn bill(inputs: Inputs<'_>) -> Bill {
     let tasks: Vec<&TaskRow> = inputs.trace.in_scope().collect();
     let in_place = inputs.trace.header.totals.switch_cost_ns;
-    let refills = inputs.model.map(|model| Refills::of(model, &tasks));
+    let refills = inputs.model.map(|model| Refills::of(model, &tasks, inputs.trace.header.probed.as_ref()));
     let across = across(&inputs.trace.wakes);
     let of = |task: &&TaskRow| {
         let across = across.get(&task.tid).copied().unwrap_or(0);

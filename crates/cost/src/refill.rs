@@ -4,12 +4,13 @@
 use crate::model::{CostModel, Range, Refill, lines};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use swtch_trace::model::ProbedRefill;
 use swtch_trace::tables::TaskRow;
 
 /// When tasks whose working set is not known ran longer than this share of the time, anything may have been displaced.
 const UNKNOWN_SHARE: f64 = 0.05;
 
-/// What the bound of a task's indirect cost was made of: the one of three that gave the least.
+/// What the bound of a task's indirect cost was made of: the one of four that gave the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IndirectFrom {
@@ -19,6 +20,8 @@ pub enum IndirectFrom {
     CacheMisses,
     /// What it has the time to touch between two switches.
     SliceLength,
+    /// What an interruption cost this program, with its caches displaced.
+    Probe,
 }
 
 /// The price list, and the known facts of all tasks together.
@@ -27,17 +30,19 @@ pub(crate) struct Refills<'a> {
     model: &'a CostModel,
     /// The largest working set of any task, bytes: no more can come between; absent when too many are not known.
     largest_bytes: Option<u64>,
+    /// The most that one return cost the program when it was probed, ns.
+    probed_ns: Option<f64>,
 }
 
 impl<'a> Refills<'a> {
-    pub(crate) fn of(model: &'a CostModel, tasks: &[&TaskRow]) -> Self {
+    pub(crate) fn of(model: &'a CostModel, tasks: &[&TaskRow], probed: Option<&ProbedRefill>) -> Self {
         let run_ns = |unknown: bool| -> f64 {
             let wanted = tasks.iter().filter(|task| !unknown || task.working_set_bytes.is_none());
             wanted.map(|task| task.run_ns as f64).sum()
         };
         let known = run_ns(true) <= UNKNOWN_SHARE * run_ns(false);
         let largest_bytes = tasks.iter().filter_map(|task| task.working_set_bytes).max().filter(|_| known);
-        Self { model, largest_bytes }
+        Self { model, largest_bytes, probed_ns: probed.map(|probed| probed.refill_high_ns.max(0.0)) }
     }
 
     /// At least and at most, ns, and what the most comes from; none without a curve.
@@ -51,6 +56,7 @@ impl<'a> Refills<'a> {
         let others = [
             (self.by_working_set(task, slice_ns).map(|ns| times * ns), IndirectFrom::WorkingSet),
             (self.by_misses(task, slice_ns, times), IndirectFrom::CacheMisses),
+            (self.probed_ns.map(|ns| times * ns), IndirectFrom::Probe),
         ];
         for (ns, from) in others {
             if let Some(ns) = ns.filter(|ns| *ns < found.0) {

@@ -3,7 +3,7 @@
 //! Documents come out of here, and `report` prints them.
 //!
 //! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
-//! runs), `remedies` (settings that are predicted, run and kept), `runs` (commands run again and again, each run recorded), `metric` (the figures that
+//! runs), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
 //! decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod diff;
 mod files;
 mod limit;
 mod metric;
+pub mod probe;
 pub mod remedies;
 pub mod runs;
 mod verdict;

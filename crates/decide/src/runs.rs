@@ -362,6 +362,7 @@ impl OneRun<'_> {
             own_group: !self.plan.show_output,
             environment: self.command.environment.clone(),
             scheduling: self.command.scheduling.clone(),
+            ..CommandStart::default()
         })
     }
 

@@ -6,6 +6,7 @@
 //! Modules, in the order of a measurement: `options`, `probe` (what is permitted), `plan` and `condition` (what is measured), `run` (when),
 //! `launch` (a fresh process), `kernels` and `traversal` (the inner loops), `batch`, `clock`, `machine_time`, `spin`, `noise` (which
 //! batches are rejected), `estimate`, `regions`, `profile`; `sys` wraps system calls.
+//! `interrupt` disturbs another program at set rates, for `swtch probe`, and `perf` counts what it does.
 //!
 //! ```no_run
 //! use swtch_measure::{Options, Preset, measure};
@@ -22,11 +23,13 @@ mod batch;
 mod clock;
 mod condition;
 mod estimate;
+mod interrupt;
 mod kernels;
 mod launch;
 mod machine_time;
 mod noise;
 mod options;
+mod perf;
 mod plan;
 mod probe;
 mod profile;
@@ -47,6 +50,7 @@ use swtch_topology::{Host, TopologyError};
 use swtch_units::Observer;
 
 pub use condition::{Condition, Reference, Work};
+pub use interrupt::{Block, InterruptError, Interrupter, Treatment, Until};
 pub use launch::LaunchError;
 pub use options::{Options, OptionsError, Preset};
 pub use probe::probe;

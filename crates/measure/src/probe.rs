@@ -2,6 +2,7 @@
 
 use crate::condition::{Condition, Work};
 use crate::launch::{Size, launch};
+use crate::perf::{Counter, Event};
 use crate::sys::{self, Mask};
 use crate::traversal::Pattern;
 use std::mem;
@@ -14,8 +15,8 @@ pub fn probe() -> Probes {
     Probes {
         realtime: on_own_thread(realtime),
         pinning: on_own_thread(pinning),
-        perf_events: probed(perf_event(libc_perf::TYPE_SOFTWARE, libc_perf::SOFTWARE_CONTEXT_SWITCHES)),
-        hardware_counters: probed(perf_event(libc_perf::TYPE_HARDWARE, libc_perf::HARDWARE_INSTRUCTIONS)),
+        perf_events: probed(perf_event(Event::CONTEXT_SWITCHES)),
+        hardware_counters: probed(perf_event(Event::INSTRUCTIONS)),
         bpf: probed(bpf()),
         switch_counts: probed(switch_counts()),
     }
@@ -53,45 +54,8 @@ fn pinning() -> Tried {
     named("sched_setaffinity", result)
 }
 
-/// Numbers of the perf interface (include/uapi/linux/perf_event.h, Linux 6.18).
-mod libc_perf {
-    pub(super) const TYPE_HARDWARE: u32 = 0;
-    pub(super) const TYPE_SOFTWARE: u32 = 1;
-    pub(super) const HARDWARE_INSTRUCTIONS: u64 = 1;
-    pub(super) const SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
-    /// `PERF_ATTR_SIZE_VER0`: every kernel with perf events knows this much of the structure.
-    pub(super) const ATTRIBUTE_BYTES: u32 = 64;
-    pub(super) const EXCLUDE_KERNEL: u64 = 1 << 5;
-}
-
-/// The first 64 bytes of `struct perf_event_attr`.
-#[repr(C)]
-#[derive(Default)]
-struct PerfAttribute {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    config1: u64,
-}
-
-fn perf_event(kind: u32, config: u64) -> Tried {
-    let attribute = PerfAttribute {
-        kind,
-        size: libc_perf::ATTRIBUTE_BYTES,
-        config,
-        // Counting a task's own user mode needs no privilege at level 2; switches happen in the kernel.
-        flags: if kind == libc_perf::TYPE_HARDWARE { libc_perf::EXCLUDE_KERNEL } else { 0 },
-        ..PerfAttribute::default()
-    };
-    // SAFETY: the kernel reads `size` bytes of the structure.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attribute, 0, -1, -1, 0) };
-    closed("perf_event_open", fd)
+fn perf_event(event: Event) -> Tried {
+    named("perf_event_open", Counter::of_this_thread(event).map(drop))
 }
 
 /// `BPF_MAP_CREATE` and the array type (include/uapi/linux/bpf.h, Linux 6.18).

@@ -57,7 +57,7 @@ pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
 const MASK_WORDS: usize = 8192 / 64;
 
 /// An affinity mask, of any number of CPUs (`1 << cpu` on an int, a known trap, ends at 32; `cpu_set_t` at 1024).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mask([u64; MASK_WORDS]);
 
 impl Mask {
@@ -102,6 +102,11 @@ const FIFO_PRIORITY: i32 = 50;
 /// Puts this thread into the real-time FIFO class.
 pub(crate) fn become_fifo() -> Result<(), i32> {
     set_class(libc::SCHED_FIFO, FIFO_PRIORITY)
+}
+
+/// The same, but what this thread forks is in the normal class.
+pub(crate) fn become_fifo_alone() -> Result<(), i32> {
+    set_class(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, FIFO_PRIORITY)
 }
 
 /// Puts this thread back into the normal class, which needs no privilege.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use swtch_trace::SourceKind;
+use swtch_trace::model::ProbedRefill;
 
 /// How many stacks the kernel holds at once, unless another number is asked for.
 pub const STACK_ENTRIES: u32 = 1 << 16;
@@ -46,6 +47,8 @@ pub struct Options {
     pub sample: f64,
     /// How a command is started.
     pub start: CommandStart,
+    /// What `swtch probe` found for the command; it narrows the bill.
+    pub probed: Option<ProbedRefill>,
 }
 
 /// How a command is started: as a shell would, unless something else is asked for.
@@ -55,6 +58,8 @@ pub struct CommandStart {
     pub quiet: Option<Arc<File>>,
     /// It leads a process group, which gets the signals that are passed on.
     pub own_group: bool,
+    /// The kernel ends it when the thread that starts it ends. Starting it then copies this process's page tables.
+    pub dies_with_parent: bool,
     /// Variables of its environment, in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
     /// The scheduler's settings. Where they are given, even without any, it is started by fork and exec: those that are compared start alike.
@@ -83,6 +88,7 @@ impl Options {
             spans: None,
             sample: DEFAULT_SAMPLE,
             start: CommandStart::default(),
+            probed: None,
         }
     }
 }

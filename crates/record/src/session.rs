@@ -70,6 +70,7 @@ pub struct Recording {
 pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Result<Recording, RecordError> {
     let cpu_before_ns = process_cpu_ns();
     let (mut header, kind, group) = prepare(options, &Facts::of(&options.target))?;
+    header.probed.clone_from(&options.probed);
     let mut writer = Writer::create(&options.folder, &header)?;
     let folder = writer.folder().to_owned();
     let mut collectors = Collectors::begin(options, group.as_ref());

@@ -6,7 +6,8 @@ use crate::options::CommandStart;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getppid, kill_process, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, waitid,
 };
 use rustix::time::Timespec;
 use std::cell::Cell;
@@ -78,6 +79,18 @@ impl ChildCommand {
             // SAFETY: between fork and exec there are two system calls, and nothing is allocated.
             unsafe {
                 starting.pre_exec(move || prepared.apply());
+            }
+        }
+        if start.dies_with_parent {
+            let parent = std::process::id();
+            // SAFETY: there is nothing but two system calls between fork and exec.
+            unsafe {
+                starting.pre_exec(move || {
+                    set_parent_process_death_signal(Some(Signal::KILL))?;
+                    // A parent that ended before that sends no signal.
+                    let is_there = getppid().is_some_and(|now| now.as_raw_nonzero().get() as u32 == parent);
+                    if is_there { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
+                });
             }
         }
         let started_ns = monotonic_ns();
@@ -241,7 +254,7 @@ mod tests {
         let mut errors = tempfile::tempfile().unwrap();
         let quiet = Some(std::sync::Arc::new(errors.try_clone().unwrap()));
         let environment = vec![("GREETING".into(), "hello".into())];
-        let options = CommandStart { quiet, own_group: true, environment, scheduling: None };
+        let options = CommandStart { quiet, own_group: true, environment, ..CommandStart::default() };
         let workload =
             start_as("trap : TERM; sleep 1000 & echo $GREETING $! >&2; wait; cat; exit 3", &options);
         let said = |errors: &mut std::fs::File| {

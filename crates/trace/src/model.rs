@@ -33,6 +33,9 @@ pub struct Header {
     pub scope: Scope,
     /// Exit status of the command; absent without one, or when it had not ended. A signal counts as 128 plus its number.
     pub exit_status: Option<i32>,
+    /// What `swtch probe` found for this command before; absent where it has not been probed on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<ProbedRefill>,
     /// Length of the recording.
     pub duration_ns: u64,
     /// Sums over the whole run.
@@ -84,6 +87,7 @@ impl Header {
             host,
             scope,
             exit_status: None,
+            probed: None,
             duration_ns: 0,
             totals: Totals::default(),
             reconciliation: Vec::new(),
@@ -110,6 +114,19 @@ impl Header {
     pub fn set_source(&mut self, what: &str, source: &str) {
         self.sources.insert(what.to_owned(), source.to_owned());
     }
+}
+
+/// The most that refilling caches after a switch costs a command, by intervention.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbedRefill {
+    /// What `swtch probe` ran: the name of the program.
+    pub program: String,
+    /// When, seconds since 1970 (UTC).
+    pub started_unix_s: u64,
+    /// The most memory that was touched between, bytes.
+    pub displaced_bytes: u64,
+    /// The upper end of what an interruption then took beyond one that touches nothing, ns.
+    pub refill_high_ns: f64,
 }
 
 /// How a figure was sampled in time: it was counted in windows only, and scaled to the whole by the kernel's exact counts.

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["doctor", "measure"]),
     ("Record", &["record", "top", "serve", "dump", "import", "export"]),
-    ("Decide", &["why", "diff", "compare", "check", "try", "report"]),
+    ("Decide", &["why", "diff", "compare", "check", "probe", "try", "report"]),
     ("Simulate", &["simulate", "shares"]),
     ("Schedule", &["sched", "vm"]),
     ("Study", &["ai", "faas"]),

@@ -7,15 +7,19 @@ use crate::args::record::RecordArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, bail};
 use live_line::LiveLine;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
+use swtch_decide::probe::kept;
 use swtch_measure::{Options as MeasureOptions, Preset, measure};
 use swtch_profile::file;
 use swtch_record::{CommandStart, Options, RecordError, Recording, Target, record};
 use swtch_report::recording::Summary;
 use swtch_report::terminal;
+use swtch_topology::Host;
 use swtch_trace::Destination;
+use swtch_trace::model::ProbedRefill;
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let Some(target) = args.target() else {
@@ -36,6 +40,10 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let taken = args.out.is_none().then(|| folder(&target)).filter(|name| *name != destination.folder);
     let is_command = matches!(target, Target::Command(_));
     let spans = is_command.then(|| destination.spans()).transpose()?;
+    let probed = match &target {
+        Target::Command(command) => kept_probe(command),
+        _ => None,
+    };
     let options = Options {
         target,
         folder: destination.folder.clone(),
@@ -54,6 +62,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         spans,
         sample: args.sample,
         start: CommandStart::default(),
+        probed,
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);
@@ -95,6 +104,12 @@ fn check_json(args: &RecordArgs, target: &Target) -> anyhow::Result<()> {
         return Err(WrongUsage(problem.to_owned()).into());
     }
     Ok(args.json.file().map_or(Ok(()), file::check_writable)?)
+}
+
+/// What `swtch probe` found for this command on this machine.
+fn kept_probe(command: &[OsString]) -> Option<ProbedRefill> {
+    let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    kept(&words, &Host::read(Path::new("/")).ok()?)
 }
 
 /// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this directory.

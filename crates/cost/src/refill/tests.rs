@@ -51,7 +51,7 @@ fn task(working_set_bytes: Option<u64>) -> TaskRow {
 fn high(task: &TaskRow, others: &[&TaskRow]) -> (f64, IndirectFrom) {
     let model = model();
     let all: Vec<&TaskRow> = others.iter().copied().chain([task]).collect();
-    let (range, from) = Refills::of(&model, &all).of_task(task).unwrap();
+    let (range, from) = Refills::of(&model, &all, None).of_task(task).unwrap();
     assert_eq!(range.low, 0.0);
     (range.high, from)
 }
@@ -94,6 +94,20 @@ fn time_in_the_kernel_is_bounded_by_its_length_alone() {
     // The row does not say how the time divides into user and kernel time.
     let unknown = TaskRow { system_ns: None, ..half };
     assert_eq!(high(&unknown, &[]).1, IndirectFrom::SliceLength);
+}
+
+/// The least of the bounds counts, and a probe is one.
+#[test]
+fn a_probe_bounds_each_return() {
+    let (model, task) = (model(), task(None));
+    let found = |refill_high_ns| {
+        let probed = ProbedRefill { refill_high_ns, ..ProbedRefill::default() };
+        let (range, from) = Refills::of(&model, &[&task], Some(&probed)).of_task(&task).unwrap();
+        (range.high, from)
+    };
+    assert_eq!(found(3_000.0), (10.0 * 3_000.0, IndirectFrom::Probe));
+    assert_eq!(found(-5.0), (0.0, IndirectFrom::Probe));
+    assert_eq!(found(9_000.0), (10.0 * 8_000.0, IndirectFrom::SliceLength));
 }
 
 #[test]

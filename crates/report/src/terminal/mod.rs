@@ -5,6 +5,7 @@ mod compared;
 mod comparison;
 mod diff;
 mod flags;
+mod probe;
 mod recording;
 mod stacks;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use capabilities::capabilities;
 pub use compared::compared;
 pub use comparison::comparison;
 pub use diff::diff;
+pub use probe::probe;
 pub use recording::recording;
 pub use tried::tried;
 

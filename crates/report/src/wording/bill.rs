@@ -4,8 +4,8 @@ use super::text::three_digits;
 use super::{caveats, waits};
 use crate::recording::Summary;
 use swtch_cost::{Advice, Bill, Cause, CauseKind, Caveat, InPlace, IndirectFrom, Money, Range};
-use swtch_trace::model::Scope;
-use swtch_units::format_ns;
+use swtch_trace::model::{ProbedRefill, Scope};
+use swtch_units::{Bytes, format_ns, utc};
 
 /// The answer: what spoils the recording, what switches cost and how long tasks waited, the worse of the two first, and what else a reader has
 /// to know.
@@ -53,7 +53,8 @@ fn switches(summary: &Summary<'_>) -> String {
     text.push_str(&summary.bill.in_place.map_or_else(String::new, in_place_text));
     match indirect_ns {
         Some(indirect) => {
-            let by = indirect_from.map_or(String::new(), |from| format!(", {}", bounded_by(from)));
+            let probed = summary.trace.header.probed.as_ref();
+            let by = indirect_from.map_or(String::new(), |from| format!(", {}", bounded_by(from, probed)));
             text.push_str(&format!(",\nand {} in refilling caches after them{by}.\n", at_most(*indirect)));
         }
         None => {
@@ -131,12 +132,23 @@ pub(crate) fn percent_range(share: Range) -> String {
 }
 
 /// What the most is made of.
-fn bounded_by(from: IndirectFrom) -> &'static str {
-    match from {
+fn bounded_by(from: IndirectFrom, probed: Option<&ProbedRefill>) -> String {
+    let words = match from {
         IndirectFrom::WorkingSet => "by the memory used between two switches",
         IndirectFrom::CacheMisses => "by the cache misses counted",
         IndirectFrom::SliceLength => "by the time between two switches",
-    }
+        IndirectFrom::Probe => {
+            return probed.map_or(String::new(), |probed| {
+                let [year, month, day, ..] = utc(probed.started_unix_s);
+                let displaced = Bytes::new(probed.displaced_bytes);
+                format!(
+                    "by a probe of {} on {year}-{month:02}-{day:02} that displaced {displaced}",
+                    probed.program
+                )
+            });
+        }
+    };
+    words.to_owned()
 }
 
 pub(crate) fn ns_range(range: Range) -> String {

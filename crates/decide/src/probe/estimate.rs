@@ -1,0 +1,209 @@
+//! From blocks to what one interruption costs.
+
+use super::InterruptionCost;
+use std::collections::BTreeMap;
+use swtch_measure::{Block, Treatment};
+use swtch_stats::{MedianInterval, median, median_interval_sorted, sorted};
+
+/// Rounds below which the median has no 95 % interval.
+pub(super) const LEAST_ROUNDS: usize = 6;
+/// An interval is narrow when half of it is below this share of the median,
+const NARROW_SHARE: f64 = 0.2;
+/// or below this share of what an interruption costs that displaces nothing: what is so small does not show in a bill.
+const NARROW_OF_DIRECT: f64 = 0.05;
+/// A block in which the program had less of the CPU's remaining time says little about it.
+const LEAST_SHARE: f64 = 0.03;
+
+/// A block with the progress that the program made in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation {
+    pub(super) round: u64,
+    pub(super) treatment: Treatment,
+    pub(super) block: Block,
+    pub(super) progress: f64,
+}
+
+/// One unit of progress within a block.
+#[derive(Clone, Copy, Debug)]
+struct PerUnit {
+    /// CPU time of the program, ns.
+    own_ns: f64,
+    /// The same, with what the interruptions took of the helper beyond its work.
+    all_ns: f64,
+    /// Interruptions that met the program.
+    interruptions: f64,
+}
+
+impl PerUnit {
+    fn of(observation: &Observation) -> Option<Self> {
+        let Observation { block, progress, .. } = observation;
+        let left_ns = (block.end_ns - block.begin_ns).saturating_sub(block.helper_cpu_ns) as f64;
+        // Where others run on the CPU, or none does, an interruption meets the program only by chance.
+        let share = (block.cpu_ns as f64 / left_ns.max(1.0)).min(1.0);
+        let overhead_ns = block.helper_cpu_ns.saturating_sub(block.helper_work_ns) as f64;
+        (share >= LEAST_SHARE && *progress > 0.0).then(|| Self {
+            own_ns: block.cpu_ns as f64 / progress,
+            all_ns: (block.cpu_ns as f64 + share * overhead_ns) / progress,
+            interruptions: share * block.interruptions as f64 / progress,
+        })
+    }
+}
+
+/// The blocks of each round, by treatment.
+#[derive(Debug)]
+pub(super) struct Rounds(Vec<BTreeMap<Treatment, PerUnit>>);
+
+impl Rounds {
+    pub(super) fn of<'a>(observations: impl IntoIterator<Item = &'a Observation>) -> Self {
+        let mut rounds: BTreeMap<u64, BTreeMap<Treatment, PerUnit>> = BTreeMap::new();
+        for observation in observations {
+            if let Some(unit) = PerUnit::of(observation) {
+                rounds.entry(observation.round).or_default().insert(observation.treatment, unit);
+            }
+        }
+        Self(rounds.into_values().collect())
+    }
+
+    /// What an interruption of `treatment` costs beyond a block with `none`.
+    pub(super) fn interruption(&self, treatment: Treatment, none: Treatment) -> Option<InterruptionCost> {
+        self.cost(treatment, none, |with, without| {
+            (with.all_ns - without.all_ns) / (with.interruptions - without.interruptions)
+        })
+    }
+
+    /// What the program itself takes longer after an interruption of `treatment` than after one at the same rate that displaces nothing.
+    pub(super) fn refill(&self, treatment: Treatment) -> Option<InterruptionCost> {
+        let bare = Treatment { displaced_bytes: 0, ..treatment };
+        self.cost(treatment, bare, |with, without| (with.own_ns - without.own_ns) / with.interruptions)
+    }
+
+    fn cost(
+        &self,
+        with: Treatment,
+        without: Treatment,
+        cost: impl Fn(&PerUnit, &PerUnit) -> f64,
+    ) -> Option<InterruptionCost> {
+        let pairs = self.0.iter().filter_map(|round| Some(cost(round.get(&with)?, round.get(&without)?)));
+        let values = sorted(&pairs.filter(|ns| ns.is_finite()).collect::<Vec<_>>());
+        let MedianInterval { low, high, .. } = median_interval_sorted(&values, 0.95)?;
+        Some(InterruptionCost {
+            displaced_bytes: with.displaced_bytes,
+            rate_per_s: 1e9 / with.period_ns as f64,
+            median: median(&values),
+            ci_low: low,
+            ci_high: high,
+        })
+    }
+}
+
+/// How many times the rounds so far it takes until every interval is narrow; 1 or less when they are. An interval narrows as the square root.
+pub(super) fn further(costs: &[InterruptionCost], direct_ns: f64) -> f64 {
+    let times = |cost: &InterruptionCost| {
+        let narrow_ns = (NARROW_SHARE * cost.median.abs()).max(NARROW_OF_DIRECT * direct_ns.abs());
+        ((cost.ci_high - cost.ci_low) / 2.0 / narrow_ns).powi(2)
+    };
+    costs.iter().map(times).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swtch_stats::Rng;
+
+    const NONE: Treatment = Treatment { displaced_bytes: 0, period_ns: 20_000_000 };
+    const BARE: Treatment = Treatment { displaced_bytes: 0, period_ns: 250_000 };
+    const FULL: Treatment = Treatment { displaced_bytes: 1 << 20, period_ns: 250_000 };
+
+    /// A program that loses `refill_ns` after an interruption with displaced caches, on a machine whose speed wanders by 20 % and by 2 % from one
+    /// block to the next, beside another program that takes half of its CPU for some of the time.
+    fn observed(rng: &mut Rng, rounds: u64, refill_ns: f64) -> Vec<Observation> {
+        let mut observations = Vec::new();
+        let mut drift = 0.0;
+        let mut normal = |scale: f64| scale * (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0 * scale;
+        for round in 0..rounds {
+            for treatment in [FULL, NONE, BARE] {
+                drift = 0.98 * drift + normal(0.03);
+                let speed = (drift + normal(0.02)).exp();
+                let interruptions = 20_000_000 / treatment.period_ns;
+                let share = if round % 3 == 0 { 0.5 } else { 1.0 };
+                let (entry_ns, switch_ns, touch_ns) = (4_000.0, 6_000.0, 10_000.0);
+                let touched = if treatment == FULL { touch_ns } else { 0.0 };
+                let helper_work_ns = interruptions as f64 * touched;
+                let helper_cpu_ns = helper_work_ns + interruptions as f64 * switch_ns;
+                let cpu_ns = share * (20_000_000.0 - helper_cpu_ns);
+                let lost_ns = entry_ns + if treatment == FULL { refill_ns } else { 0.0 };
+                let useful_ns = cpu_ns - share * interruptions as f64 * lost_ns;
+                let block = Block {
+                    begin_ns: 0,
+                    end_ns: 20_000_000,
+                    interruptions,
+                    cpu_ns: cpu_ns as u64,
+                    helper_cpu_ns: helper_cpu_ns as u64,
+                    helper_work_ns: helper_work_ns as u64,
+                    ..Block::default()
+                };
+                let progress = useful_ns / 1_000.0 * speed;
+                observations.push(Observation { round, treatment, block, progress });
+            }
+        }
+        observations
+    }
+
+    #[test]
+    fn the_known_cost_is_found_whatever_the_machine_does_meanwhile() {
+        let rounds = Rounds::of(&observed(&mut Rng::new(1), 2_000, 5_000.0));
+        let refill = rounds.refill(FULL).unwrap();
+        assert!((refill.median / 5_000.0 - 1.0).abs() < 0.1, "{refill:?}");
+        // What enters, what switches, and what is lost.
+        for (treatment, ns) in [(BARE, 10_000.0), (FULL, 15_000.0)] {
+            let cost = rounds.interruption(treatment, NONE).unwrap();
+            assert!((cost.median / ns - 1.0).abs() < 0.1, "{cost:?}");
+            assert!(cost.ci_low < cost.median && cost.median < cost.ci_high);
+        }
+    }
+
+    /// A against A: a size that costs nothing has 0 in its interval as often as the interval says.
+    #[test]
+    fn nothing_is_found_where_there_is_nothing() {
+        let mut rng = Rng::new(7);
+        let holds = (0..400).filter(|_| {
+            let cost = Rounds::of(&observed(&mut rng, 60, 0.0)).refill(FULL).unwrap();
+            cost.ci_low <= 0.0 && 0.0 <= cost.ci_high
+        });
+        let holds = holds.count();
+        assert!((370..=398).contains(&holds), "{holds} of 400");
+    }
+
+    #[test]
+    fn a_block_without_the_program_or_its_progress_is_left_out() {
+        let mut observations = observed(&mut Rng::new(3), 30, 5_000.0);
+        let sound = Rounds::of(&observations).refill(FULL);
+        let (mut away, mut idle) = (observations[0], observations[0]);
+        away.block.cpu_ns = 10_000;
+        idle.progress = 0.0;
+        observations.extend([away, idle].map(|lost| Observation { round: 1_000, ..lost }));
+        assert_eq!(Rounds::of(&observations).refill(FULL), sound);
+    }
+
+    #[test]
+    fn too_few_rounds_have_no_interval() {
+        let observations = observed(&mut Rng::new(3), LEAST_ROUNDS as u64, 5_000.0);
+        assert!(Rounds::of(&observations).refill(FULL).is_some());
+        let one_less = observations.iter().filter(|observation| observation.round > 0);
+        assert_eq!(Rounds::of(one_less).refill(FULL), None);
+    }
+
+    #[test]
+    fn it_says_how_much_longer_it_takes() {
+        let cost = |median, half| InterruptionCost {
+            displaced_bytes: 0,
+            rate_per_s: 1.0,
+            median,
+            ci_low: median - half,
+            ci_high: median + half,
+        };
+        assert!((further(&[cost(1000.0, 400.0)], 0.0) - 4.0).abs() < 1e-9);
+        assert!((further(&[cost(0.0, 500.0)], 10_000.0) - 1.0).abs() < 1e-9);
+        assert!(further(&[cost(1000.0, 100.0)], 0.0) < 1.0);
+    }
+}
