@@ -3,7 +3,7 @@
 mod parameters;
 mod runs_needed;
 
-pub use parameters::{Parameter, ParameterError, Template, expand};
+pub use parameters::{Filled, Parameter, ParameterError, Template, expand};
 
 use crate::runs::{CommandRun, RunPlan, Runs, Stopped};
 use crate::verdict::{Change, RunOrder, Verdict, correct, overall};

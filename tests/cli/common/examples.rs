@@ -83,26 +83,35 @@ pub fn furnished() -> super::Home {
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
     fs::write(home.path().join("kinds.json"), kinds).unwrap();
-    fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
-    fs::write(home.path().join("grid.toml"), GRID).unwrap();
-    fs::write(home.path().join("swtch-budget.toml"), BUDGET).unwrap();
-    fs::write(home.path().join("words"), "two\none\n").unwrap();
-    fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
+    write_texts(home.path());
     for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(home.path().join(folder)).unwrap();
     }
-    fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(&server, home.path().join("threads")).unwrap();
-    fs::write(home.path().join("words"), "some\nwords\n").unwrap();
     // A Trace, and the text that it was made of.
     fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
     let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "imported.swtch"]));
     assert!(imported.status.success(), "{}", stderr(&imported));
     add_a_stack(&home.path().join("imported.swtch"), &home.path().join("run.swtch"));
     home
+}
+
+/// Small inputs.
+fn write_texts(home: &Path) {
+    let texts = [
+        ("pipeline.toml", PIPELINE),
+        ("grid.toml", GRID),
+        ("swtch-budget.toml", BUDGET),
+        ("words", "some\nwords\n"),
+        ("board.rt.json", RT_APP),
+        ("Makefile", "all:\n\t@sleep 0.1\n"),
+    ];
+    for (name, text) in texts {
+        fs::write(home.join(name), text).unwrap();
+    }
 }
 
 /// Copies a Trace, and gives the copy a stack: an imported one has none.

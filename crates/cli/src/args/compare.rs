@@ -3,12 +3,10 @@
 use super::{JsonArgs, duration};
 use crate::output::WrongUsage;
 use clap::Args;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use swtch_decide::compare::{Parameter, Template, expand};
-use swtch_decide::runs::PlannedCommand;
+use swtch_decide::compare::{Filled, Parameter, Template, expand};
 
 #[derive(Debug, Args)]
 #[command(
@@ -76,7 +74,7 @@ pub(crate) struct RunArgs {
 
 impl CompareArgs {
     /// The commands with their parameters filled in, and those.
-    pub(crate) fn planned(&self) -> Result<(Vec<PlannedCommand>, Vec<BTreeMap<String, String>>), WrongUsage> {
+    pub(crate) fn planned(&self) -> Result<Filled, WrongUsage> {
         let templates = templates(&self.lines, &self.commands, "compare")?;
         expand(&templates, self.how.prepare.as_deref(), &self.parameter)
             .map_err(|error| WrongUsage(error.to_string()))

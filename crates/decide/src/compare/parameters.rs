@@ -93,7 +93,7 @@ fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
 }
 
 /// Commands, and of each its values by the names of the parameters.
-type Filled = (Vec<PlannedCommand>, Vec<BTreeMap<String, String>>);
+pub type Filled = (Vec<PlannedCommand>, Vec<BTreeMap<String, String>>);
 
 /// Every command with every combination of the parameters that it names, and those values.
 ///
