@@ -3,8 +3,9 @@
 //! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
-//! Modules: `check` (a regression guard's result in many formats), `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
-//! time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
+//! Modules: `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `compared` (repeated runs and recordings side by
+//! side), `check` (a regression guard's result in many formats), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words
+//! of terminal and page), `intervals` (what is shown over time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
 #![forbid(unsafe_code)]
 
 pub mod check;
