@@ -243,7 +243,7 @@ const MOST_PERCENT: f64 = 3.0;
 const MOST_END: f64 = 10.0;
 
 /// Corrects the probabilities for their number, and gives the verdicts: of the figures that decide among themselves, of the others among
-/// all others. Gives the verdict of all, as [`overall`] does.
+/// all others. Gives the verdict of all, as `overall` does.
 pub fn judge(changes: &mut [Change]) -> Verdict {
     correct(&mut changes.iter_mut().collect::<Vec<_>>());
     overall(&*changes)

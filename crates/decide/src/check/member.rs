@@ -56,7 +56,7 @@ pub struct MemberJob {
     pub recorded: Option<(usize, PathBuf)>,
 }
 
-/// Runs the members of an ensemble and returns what they did, as JSON for [`super::guest`]. To be called in a guest.
+/// Runs the members of an ensemble and returns what they did, as JSON for the program that started the guest. To be called in a guest.
 ///
 /// # Errors
 /// When the command cannot be started or fails, or recording fails.
