@@ -122,7 +122,7 @@ def callers(source: str) -> list[set[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--swtch", type=Path, required=True)
     parser.add_argument("--neutral", type=int, default=200)

@@ -19,6 +19,7 @@ from ._profile import Profile
 from ._trace_model import (
     Bill,
     Lost,
+    ProbedRefill,
     Reconciliation,
     RecorderCost,
     Sampled,
@@ -117,6 +118,9 @@ class Trace:
         """What was recorded."""
         self.exit_status: int | None = header["exit_status"]
         """Exit status of the command, 128 plus the number for a signal; `None` without one, or when it had not ended."""
+        probed = header.get("probed")
+        self.probed = None if probed is None else from_document(ProbedRefill, probed)
+        """What `swtch probe` found for this command before; `None` where it has not been probed on this machine."""
         self.duration_ns: int = header["duration_ns"]
         """Length of the recording."""
         self.totals = from_document(Totals, header["totals"])

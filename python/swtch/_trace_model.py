@@ -18,7 +18,7 @@ TraceEnded = Literal["recording", "complete", "duration", "interrupted", "disk-f
 CauseKind = Literal["threads-wake-each-other", "processes-wake-each-other", "interrupts", "preemption"]
 """What a switch comes from."""
 
-IndirectFrom = Literal["working-set", "cache-misses", "slice-length"]
+IndirectFrom = Literal["working-set", "cache-misses", "slice-length", "probe"]
 """What bounds the cost of refilling caches."""
 
 
@@ -204,6 +204,20 @@ class Sampled:
     """The lower end of its confidence interval (95 %, clustered by window), in its own unit; `None` for a column."""
     ci_high: float | None
     """The upper end likewise."""
+
+
+@dataclass(frozen=True)
+class ProbedRefill:
+    """What `swtch probe` found for the recorded command."""
+
+    program: str
+    """What `swtch probe` ran: the name of the program."""
+    started_unix_s: int
+    """When, seconds since 1970 (UTC)."""
+    displaced_bytes: int
+    """The most memory that was touched between."""
+    refill_high_ns: float
+    """The upper end of what an interruption then took beyond one that touches nothing."""
 
 
 @dataclass(frozen=True)
