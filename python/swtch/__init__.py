@@ -11,7 +11,7 @@ Times are nanoseconds and sizes are bytes, and names end in their unit. `docs/me
 is taken.
 """
 
-from ._comparison import Change, Comparison, Verdict
+from ._diff import Change, Diff, Difference, DiffSide, LimitResult, diff
 from ._doctor import Capability, Doctor, Probe, Probes, State, doctor
 from ._errors import (
     Interrupted,
@@ -130,13 +130,15 @@ __all__ = [
     "CauseKind",
     "Change",
     "Clock",
-    "Comparison",
     "CoreKind",
     "CoreType",
     "Cpu",
     "CpuQuota",
     "CpuTime",
     "CpuUse",
+    "Diff",
+    "DiffSide",
+    "Difference",
     "Direct",
     "Doctor",
     "Durations",
@@ -154,6 +156,7 @@ __all__ = [
     "Jitter",
     "Kernel",
     "Knee",
+    "LimitResult",
     "Limits",
     "Lost",
     "MeasureError",
@@ -214,10 +217,10 @@ __all__ = [
     "TraceTable",
     "Unavailable",
     "UsageError",
-    "Verdict",
     "Virtualisation",
     "WaitPart",
     "Waits",
+    "diff",
     "doctor",
     "load_ipython_extension",
     "measure",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, _tables
-from ._comparison import Comparison
 from ._documents import from_document, to_document
 from ._host import Host
 from ._html import answer_and_table
@@ -31,6 +30,8 @@ from ._model import (
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+    from ._diff import Diff
 
 TableName = Literal[
     "direct", "total", "ring", "regions", "knees", "messages", "references", "unavailable", "samples"
@@ -148,10 +149,11 @@ class Profile:
         _tables.import_pandas()  # First, as its extra brings pyarrow too.
         return _tables.pandas_from_arrow(self.to_arrow(table))
 
-    def compare(self, old: Profile) -> Comparison:
-        """What changed since `old`, and whether each change is larger than what one process and the next differ by."""
-        document = _native.compare(old.to_json(), self.to_json())
-        return from_document(Comparison, json.loads(document))
+    def compare(self, old: Profile) -> Diff:
+        """What changed since `old`, and whether each change is larger than what one process and the next differ by: `swtch.diff(old, self)`."""
+        from ._diff import diff  # It imports this module.
+
+        return diff(old, self)
 
     def _samples(self) -> bytes | None:
         if self._batches is not None or self._path is None or self.samples is None:

@@ -100,18 +100,51 @@ def test_what_the_system_refuses_is_an_oserror(measured: swtch.Profile, tmp_path
 
 def test_a_profile_equals_itself_when_compared(measured: swtch.Profile) -> None:
     found = measured.compare(measured)
-    assert repr(found) == f"<swtch.Comparison: 0 of {len(found.changes)} figures changed>"
-    assert found.changes and found.only_old == found.only_new == found.circumstances == ()
+    assert (
+        repr(found) == f"<swtch.Diff: {found.answer}>"
+        and f"0 of {len(found.changes)} figures are worse" in found.answer
+    )
+    assert found.changes and found.notes == found.circumstances == ()
     assert {change.ratio for change in found.changes} <= {1.0, None}
-    assert {change.verdict for change in found.changes} <= {"no-difference", "cannot-decide"}
-    assert list(found.to_pandas()["what"]) == [change.what for change in found.changes]
+    assert {change.verdict for change in found.changes} <= {"same", "unclear"}
+    assert list(found.to_pandas()["metric"]) == [change.metric for change in found.changes]
 
 
 def test_a_comparison_names_what_only_one_has(measured: swtch.Profile, golden: Path) -> None:
     old = swtch.Profile.load(golden)
     found = measured.compare(old)
-    assert found.only_old and found.circumstances
-    assert found.to_dict()["only_old"] == list(found.only_old)
+    assert any(note.startswith("Only in the old Profile: ") for note in found.notes) and found.circumstances
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert swtch.diff(golden, measured).changes == swtch.diff(old, [measured]).changes == found.changes
+
+
+def test_traces_differ_by_paths_or_objects_and_limits_hold(golden: Path) -> None:
+    fixtures = golden.parents[1]
+    old, new = fixtures / "traces/machine.swtch", fixtures / "traces/waits.swtch"
+    found = swtch.diff(old, new, fail_if=["switches > +20%", "switches > +90%"])
+    assert found.verdict == "unclear" and found.answer.startswith("Unclear from 1 recording of a side: ")
+    assert found.fails and [limit.holds for limit in found.limits] == [True, False]
+    assert any((row.task, row.peer) == ("service", "rtloop") for row in found.who)
+    loaded = swtch.diff(swtch.Trace.load(old), swtch.Trace.load(new))
+    assert (loaded.changes, loaded.who) == (found.changes, found.who)
+    same = swtch.diff([old] * 3, [old] * 3)
+    assert (same.verdict, same.who, same.old.runs) == ("same", (), 3)
+
+
+def test_sides_that_cannot_be_compared_say_why(measured: swtch.Profile, golden: Path) -> None:
+    fixtures = golden.parents[1]
+    trace = fixtures / "traces/machine.swtch"
+    for old, new, limits, words in [
+        (swtch.Trace.load(trace), measured, [], "Traces and Profiles cannot be compared"),
+        (trace, fixtures / "profiles/vm.json", [], "Traces and Profiles cannot be compared"),
+        (measured, measured, ["switches > +5%"], "fail_if is about Traces"),
+        (trace, trace, ["switches > many"], "is not a value of switches"),
+        ([], trace, [], "a side is empty"),
+    ]:
+        with pytest.raises(swtch.UsageError, match=words):
+            swtch.diff(old, new, fail_if=limits)
+    with pytest.raises(FileNotFoundError):
+        swtch.diff(trace, fixtures / "none.swtch")
 
 
 def test_one_page_from_several_profiles(measured: swtch.Profile, golden: Path, tmp_path: Path) -> None:

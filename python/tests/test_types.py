@@ -18,6 +18,7 @@ OTHER_NAMES = {
     "Trace": {"Provenance": "TraceProvenance", "Ended": "TraceEnded", "Table": "TableFiles"},
     # What a caveat has besides its kind depends on that.
     "Bill": {"Caveat": "dict[str, Any]"},
+    "Diff": {"Caveat": "dict[str, Any]"},
 }
 """Types of a document that are called otherwise in Python, where those of a Profile have their names."""
 UNLIKE = {"Trace", "Scope", "dict[str, Any]"}

@@ -63,9 +63,11 @@ fn counts_are_those_of_perf_stat() {
         let tasks = summary["tasks"].as_array().unwrap();
         // Those that the shell made and that did not get as far as exec have its name too: the shell is the one that did most.
         let of = |task: &Value| task["voluntary"].as_u64().unwrap() + task["involuntary"].as_u64().unwrap();
-        let own = tasks.iter().filter(|task| task["comm"] == "pings").map(of).max().unwrap();
+        let own = tasks.iter().filter(|task| task["comm"] == "pings").max_by_key(|task| of(task)).unwrap();
+        // Before exec, a busy machine may preempt it any number of times.
+        let most = perf + 6 + own["involuntary"].as_u64().unwrap();
         assert!(perf >= 200, "{perf}");
-        assert!((perf..=perf + 6).contains(&own), "{mode}: {own} for perf's {perf}");
+        assert!((perf..=most).contains(&of(own)), "{mode}: {own} for perf's {perf}");
         assert_eq!(summary["lost"], 0);
     }
 }

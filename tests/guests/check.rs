@@ -62,6 +62,8 @@ fn the_same_bytes_are_kept_and_more_switches_are_broken_and_named() {
     let mut pair = [Some(first.task.as_str()), first.peer.as_deref()];
     pair.sort_unstable();
     assert_eq!(pair, [Some("client"), Some("store")], "{threads:?}");
+    let functions: Vec<_> = threads.who.iter().filter_map(|pair| pair.function.as_deref()).collect();
+    assert!(functions.iter().any(|name| ["call_others", "service"].contains(name)), "{threads:?}");
     let trace = swtch_trace::Trace::open(&home.join(threads.trace.as_ref().unwrap())).unwrap();
     assert!(trace.tables.tasks.iter().any(|task| task.comm == "store"));
 }

@@ -79,12 +79,19 @@ pub fn check(
             CheckError::Interrupted => CheckError::Interrupted,
             source => CheckError::Of { budget: budget.name.clone(), source: Box::new(source) },
         };
-        let ensemble = match budget.place {
+        let mut ensemble = match budget.place {
             Place::Vm => guest::run(budget, &job.program, scratch.path(), observer).map_err(of)?,
             Place::Here => here::run(budget, job, scratch.path(), observer).map_err(of)?,
         };
         let old = baseline.as_ref().and_then(|baseline| baseline.budgets.get(&budget.name));
         let mut result = judge::judge(budget, &ensemble, old)?;
+        let has_functions = old.is_some_and(|old| old.who.iter().any(|who| who.function.is_some()));
+        if budget.place == Place::Vm && (job.accept || result.status == Status::Broken && has_functions) {
+            ensemble
+                .who
+                .extend(guest::functions(budget, &job.program, scratch.path(), observer).map_err(of)?);
+            result = judge::judge(budget, &ensemble, old)?;
+        }
         if result.status != Status::Kept {
             result.trace = keep(&ensemble, budget, &job.traces)?;
         }

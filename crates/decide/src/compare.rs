@@ -6,8 +6,8 @@ mod runs_needed;
 pub use parameters::{Filled, Parameter, ParameterError, Template, expand};
 
 use crate::runs::{CommandRun, RunPlan, Runs, Stopped};
-use crate::verdict::{Change, RunOrder, Verdict, correct, overall};
-use runs_needed::runs_needed;
+use crate::verdict::{Change, RunOrder, Verdict, correct, judge_all, overall};
+pub(crate) use runs_needed::runs_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -141,9 +141,7 @@ pub fn compare(
         return None;
     }
     let mut changes: Vec<Vec<Change>> = all.iter().skip(1).map(|runs| against(first, runs)).collect();
-    // All figures of all commands are one family: the more there are, the likelier one differs by chance.
-    correct(&mut changes.iter_mut().flatten().collect::<Vec<_>>());
-    let verdict = overall(changes.iter().flatten());
+    let verdict = judge_all(&mut changes);
     changes.insert(0, Vec::new());
     let commands = plan.commands.iter().zip(&all).zip(changes).enumerate();
     let runs = commands.map(|(index, ((command, runs), changes))| ComparedCommand {

@@ -6,7 +6,7 @@ mod traces;
 mod who;
 
 pub use answer::words;
-pub use documents::compare_profiles;
+pub use documents::diff_profiles;
 pub use traces::diff_traces;
 
 use crate::files::{FileKind, NoDocument};
@@ -16,9 +16,10 @@ use crate::verdict::{Change, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use swtch_cost::{Bill, CostModel, Inputs, bill};
+use swtch_cost::{Bill, Caveat, CostModel, Inputs, bill};
 use swtch_profile::FileError;
 use swtch_trace::{Trace, TraceError};
+use swtch_units::input_error::{Checks, Refused};
 
 /// The value of [`Diff::schema`].
 const SCHEMA: &str = "swtch/diff/1";
@@ -59,6 +60,9 @@ pub struct DiffSide {
     pub runs: usize,
     /// Length of the median recording, ns; absent for Profiles and studies.
     pub duration_ns: Option<u64>,
+    /// What a reader has to know of its Profiles before the figures.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
 }
 
 /// How a figure of a task, a pair of tasks or a function differs.
@@ -158,6 +162,16 @@ impl Diff {
     /// Whether a limit holds.
     pub fn fails(&self) -> bool {
         self.limits.iter().any(|limit| limit.holds)
+    }
+
+    /// Checks that every ratio and verdict follows from its figures.
+    ///
+    /// # Errors
+    /// [`Refused`] when one does not.
+    pub fn check(&self) -> Result<(), Refused> {
+        let mut checks = Checks::default();
+        self.changes.iter().for_each(|change| change.check(&mut checks));
+        checks.finish()
     }
 }
 

@@ -3,8 +3,8 @@
 //! Documents come out of here, and `report` prints them.
 //!
 //! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
-//! runs), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
-//! decisions are about), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
+//! runs), `policies` (schedulers by their runs), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
+//! decisions are about), `pairs` (which programs switch because of which), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -13,18 +13,20 @@ mod diff;
 mod files;
 mod limit;
 mod metric;
+mod pairs;
+mod policies;
 pub mod probe;
 pub mod remedies;
 pub mod runs;
 mod verdict;
 
 pub use diff::{
-    Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, compare_profiles, diff, diff_traces,
-    words,
+    Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, diff, diff_profiles, diff_traces, words,
 };
 pub use files::{FileKind, NoDocument};
 pub use limit::{Bound, Limit, LimitError};
 pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
+pub use policies::{ComparedPolicies, PolicyChanges, compare_policies};
 pub use verdict::{Change, RunOrder, Verdict, judge, show};
 
 /// The JSON Schema of `swtch diff --json`, `swtch/diff/1`, generated from the types.

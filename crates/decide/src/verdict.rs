@@ -4,6 +4,7 @@ use crate::metric::Figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_stats::{LEAST_LAUNCHES, Side, compare_launches, compare_runs, holm, median, rank_sum};
+use swtch_units::input_error::Checks;
 use swtch_units::{Unit, words};
 
 words! {
@@ -119,10 +120,44 @@ impl Change {
         Some(change)
     }
 
-    /// Takes the interval away, because of `reason`.
+    /// Takes the ratio away, because of `reason`.
     pub(crate) fn undecided(&mut self, reason: &str) {
-        (self.ci_low, self.ci_high, self.p_holm) = (None, None, None);
+        (self.ratio, self.ci_low, self.ci_high, self.p_holm) = (None, None, None, None);
         self.reason = Some(reason.to_owned());
+    }
+
+    /// Decimals with which the ratio and its interval are to be printed: three, or as many as it takes for an end that is not 1 to differ from 1.
+    pub fn ratio_decimals(&self) -> usize {
+        const FEWEST: usize = 3;
+        const MOST: usize = 7;
+        let is_shown =
+            |end: f64, decimals: usize| format!("{end:.decimals$}") != format!("{:.decimals$}", 1.0);
+        let needed =
+            |end: f64| (FEWEST..MOST).find(|decimals| end == 1.0 || is_shown(end, *decimals)).unwrap_or(MOST);
+        [self.ci_low, self.ci_high].into_iter().flatten().map(needed).max().unwrap_or(FEWEST)
+    }
+
+    /// Checks that the ratio is that of the values, and that the verdict follows from its interval.
+    pub(crate) fn check(&self, checks: &mut Checks) {
+        let name = |field: &str| format!("{} {field}", self.metric);
+        if let Some(ratio) = self.ratio {
+            checks.require(ratio == self.new / self.old, &name("ratio"), || {
+                format!("{ratio} is not {} / {}", self.new, self.old)
+            });
+        }
+        match (self.ci_low, self.ratio, self.ci_high) {
+            (Some(low), Some(ratio), Some(high)) => {
+                let holds = 0.0 <= low && low <= ratio && ratio <= high;
+                checks.require(holds, &name("ratio"), || format!("{ratio} is not within {low} to {high}"));
+            }
+            (None, _, None) => {}
+            _ => checks.require(false, &name("ratio"), || "only a part of its interval is there".to_owned()),
+        }
+        let mut again = Self { verdict: Verdict::Unclear, ..self.clone() };
+        again.conclude();
+        checks.require(again.verdict == self.verdict, &name("verdict"), || {
+            format!("{}, where its figures say {}", self.verdict, again.verdict)
+        });
     }
 
     /// The figure; absent for a name that this version does not know.
@@ -247,6 +282,12 @@ const MOST_END: f64 = 10.0;
 pub fn judge(changes: &mut [Change]) -> Verdict {
     correct(&mut changes.iter_mut().collect::<Vec<_>>());
     overall(&*changes)
+}
+
+/// The same of several comparisons. All their figures are one family: the more there are, the likelier one differs by chance.
+pub(crate) fn judge_all(comparisons: &mut [Vec<Change>]) -> Verdict {
+    correct(&mut comparisons.iter_mut().flatten().collect::<Vec<_>>());
+    overall(comparisons.iter().flatten())
 }
 
 /// The part of [`judge`] that gives each its verdict, for changes of several comparisons that are one family.

@@ -2,7 +2,7 @@
 //!
 //! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches next
 //! to a Profile, [`vocabulary`] has the words in them, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be
-//! true, [`compare`] compares two of them.
+//! true, [`compare`] says by which names the figures of two are compared, and how their machines differ.
 #![forbid(unsafe_code)]
 
 pub mod check;

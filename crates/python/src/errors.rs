@@ -49,6 +49,16 @@ pub(crate) fn trace_error(error: &swtch_trace::TraceError) -> PyErr {
     io::Error::new(kind, error.to_string()).into()
 }
 
+/// Sides that cannot be compared are a `UsageError`; otherwise the error is that of the file.
+pub(crate) fn diff_error(error: &swtch_decide::DiffError) -> PyErr {
+    use swtch_decide::DiffError as Cause;
+    match error {
+        Cause::Trace(source) => trace_error(source),
+        Cause::Profile(source) => file_error(source),
+        other => UsageError::new_err(other.to_string()),
+    }
+}
+
 /// A target that is not there is a `UsageError`, what the system refused an `OSError` of its kind.
 pub(crate) fn record_error(error: swtch_record::RecordError) -> PyErr {
     use swtch_record::RecordError as Cause;

@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::overrides::seconds_of;
     #[pymodule_export]
-    use crate::reading::{compare, summary};
+    use crate::reading::{diff, diff_profiles, summary};
     #[pymodule_export]
     use crate::recording::record;
     #[pymodule_export]

@@ -1,8 +1,10 @@
-//! Summaries and comparisons of Profiles.
+//! Summaries of Profiles, and what differs between two sides.
 
-use crate::errors::{file_error, mistake};
+use crate::errors::{UsageError, diff_error, file_error, mistake};
 use pyo3::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use swtch_cost::CostModel;
+use swtch_decide::{Diff, DiffOptions, LimitError};
 use swtch_profile::{Profile, file};
 use swtch_report::terminal;
 
@@ -17,10 +19,30 @@ pub(crate) fn summary(profile: String) -> PyResult<String> {
     Ok(terminal::profile(&parse(&profile)?))
 }
 
-/// What changed from one Profile to another (JSON).
+/// What differs between two sides of files, as JSON; `--fail-if` gives limits.
 #[pyfunction]
-pub(crate) fn compare(py: Python<'_>, old: String, new: String) -> PyResult<String> {
-    let (old, new) = (parse(&old)?, parse(&new)?);
-    let found = py.detach(|| swtch_profile::compare::compare(&old, &new));
-    serde_json::to_string(&found).map_err(mistake)
+pub(crate) fn diff(
+    py: Python<'_>,
+    old: Vec<PathBuf>,
+    new: Vec<PathBuf>,
+    fail_if: Vec<String>,
+) -> PyResult<String> {
+    let limits: Result<_, LimitError> = fail_if.iter().map(|limit| limit.parse()).collect();
+    let fail_if = limits.map_err(|error| UsageError::new_err(error.to_string()))?;
+    let own = file::read_own().map_err(|error| file_error(&error))?;
+    let options = DiffOptions { model: own.as_ref().map(CostModel::of), fail_if };
+    document(&py.detach(|| swtch_decide::diff(&old, &new, &options)).map_err(|error| diff_error(&error))?)
+}
+
+/// The same of Profiles, each as JSON.
+#[pyfunction]
+pub(crate) fn diff_profiles(py: Python<'_>, old: Vec<String>, new: Vec<String>) -> PyResult<String> {
+    let side = |texts: &[String]| texts.iter().map(|text| parse(text)).collect::<PyResult<Vec<_>>>();
+    let (old, new) = (side(&old)?, side(&new)?);
+    document(&py.detach(|| swtch_decide::diff_profiles(&old, &new)))
+}
+
+fn document(found: &Diff) -> PyResult<String> {
+    found.check().map_err(mistake)?;
+    serde_json::to_string(found).map_err(mistake)
 }

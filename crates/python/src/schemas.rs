@@ -4,14 +4,14 @@ use crate::doctor::Doctor;
 use crate::trace::Priced;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use swtch_profile::compare::Comparison;
+use swtch_decide::Diff;
 
 /// The JSON Schemas of the documents, by their names in Python.
 #[pyfunction]
 pub(crate) fn schemas() -> BTreeMap<&'static str, String> {
     let schemas = [
         ("Profile", swtch_profile::json_schema()),
-        ("Comparison", schemars::schema_for!(Comparison).to_value()),
+        ("Diff", schemars::schema_for!(Diff).to_value()),
         ("Doctor", schemars::schema_for!(Doctor).to_value()),
         ("Trace", swtch_trace::json_schema()),
         ("Bill", schemars::schema_for!(Priced<'_>).to_value()),

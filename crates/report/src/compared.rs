@@ -37,37 +37,67 @@ fn alone(only: &ComparedCommand) -> String {
 }
 
 fn against(first: &ComparedCommand, other: &ComparedCommand) -> String {
-    let (first, name) = (name(first), name(other));
+    let found = DecidedChanges {
+        verdict: other.verdict.unwrap_or(Verdict::Unclear),
+        changes: &other.changes,
+        runs_needed: other.runs_needed,
+        count: other.count,
+    };
+    answer_of(&name(first), &name(other), &found)
+}
+
+/// What was decided of one command, or one policy, against the first.
+pub(crate) struct DecidedChanges<'a> {
+    /// The verdict.
+    pub(crate) verdict: Verdict,
+    /// Its figures.
+    pub(crate) changes: &'a [Change],
+    /// How many runs would decide what is unclear.
+    pub(crate) runs_needed: Option<u64>,
+    /// Runs of each.
+    pub(crate) count: usize,
+}
+
+/// The verdict in a sentence, by the names of both.
+pub(crate) fn answer_of(first: &str, name: &str, found: &DecidedChanges<'_>) -> String {
+    let deciding = || found.changes.iter().filter(|change| change.decides());
     let of = |verdict: Verdict| -> Vec<String> {
-        let changes = other.changes.iter().filter(|change| change.decides());
-        changes.filter(|change| change.verdict == verdict).map(Change::words).collect()
+        deciding().filter(|change| change.verdict == verdict).map(Change::words).collect()
     };
     let (worse, better) = (of(Verdict::Worse), of(Verdict::Better));
-    match other.verdict {
-        Some(Verdict::Worse) => format!("'{name}' is worse than '{first}': {}.", worse.join(", ")),
-        Some(Verdict::Better) => format!("'{name}' is better than '{first}': {}.", better.join(", ")),
-        Some(Verdict::Same) => {
-            format!(
-                "'{name}' is the same as '{first}', in context switches, CPU time and time from start to end."
-            )
+    match found.verdict {
+        Verdict::Worse => format!("'{name}' is worse than '{first}': {}.", worse.join(", ")),
+        Verdict::Better => format!("'{name}' is better than '{first}': {}.", better.join(", ")),
+        Verdict::Same => {
+            let nouns: Vec<&str> =
+                deciding().filter_map(|change| Some(change.figure()?.metric.noun)).collect();
+            format!("'{name}' is the same as '{first}', in {}.", list(&nouns))
         }
-        _ if !worse.is_empty() => format!(
+        Verdict::Unclear if !worse.is_empty() => format!(
             "'{name}' is better and worse than '{first}': {}, but {}.",
             better.join(", "),
             worse.join(", ")
         ),
-        _ => {
-            let runs = match other.runs_needed {
+        Verdict::Unclear => {
+            let runs = match found.runs_needed {
                 Some(runs) => {
                     format!("at this noise, about {} runs of each would decide", count(runs as f64))
                 }
-                None if other.count < swtch_stats::LEAST_LAUNCHES => {
+                None if found.count < swtch_stats::LEAST_LAUNCHES => {
                     format!("{} runs of each are the least that can decide", swtch_stats::LEAST_LAUNCHES)
                 }
                 None => "no number of runs up to 100,000 would decide".to_owned(),
             };
             format!("'{name}' against '{first}' is unclear: like runs differ as much; {runs}.")
         }
+    }
+}
+
+/// `a, b and c`.
+fn list(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
     }
 }
 

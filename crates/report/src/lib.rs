@@ -26,8 +26,6 @@ pub mod terminal;
 pub mod why;
 mod wording;
 
-pub use wording::caveats::comparison_json;
-
 use export::Exporter;
 
 /// The formats that a Trace is exported to. A new one is a module of this crate and a row here.

@@ -8,13 +8,11 @@ mod figures;
 mod guest;
 mod policy;
 mod recorded;
-mod table;
 
 pub use figures::{Comparison, Figure, Machine, PolicyRuns};
 pub use guest::{Guest, compare_in_vm};
 pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
-pub use table::table;
 
 use crate::SchedProgress;
 use crate::error::SchedError;

@@ -21,7 +21,7 @@ mod run;
 
 pub use compare::{
     BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,
-    compare_in_vm, table,
+    compare_in_vm,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
 pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};

@@ -4,7 +4,7 @@ mod check;
 mod text;
 mod verdict;
 
-pub use verdict::{ReplayError, Verdict};
+pub use verdict::{ReplayError, ReplayVerdict};
 
 use crate::assumption::Assumption;
 use crate::hook::Hook;
@@ -51,7 +51,7 @@ pub struct SimulationDocument {
     /// How much of it is handing over; absent where nothing was replayed.
     pub hand_over: Option<HandOver>,
     /// Whether the replays tell the policies apart; absent where nothing was replayed.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ReplayVerdict>,
     /// The runs, in the order asked for.
     pub runs: Vec<Summary>,
 }

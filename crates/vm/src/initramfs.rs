@@ -24,13 +24,14 @@ const SMALL_FILES: [(&str, &str); 3] = [
 const CONSOLE: (u32, u32) = (5, 1);
 
 /// Writes the archive, of at most a share of the guest's memory, and returns its size. `items` are what travels, by their places in the guest;
-/// the first process is among them.
+/// the first process is among them. Programs travel without what is not loaded, unless their symbols are asked for.
 pub(crate) fn write(
     to: &Path,
     items: &BTreeMap<PathBuf, GuestEntry>,
     first_process: &Path,
     job: &GuestJob,
     memory_bytes: u64,
+    keeps_symbols: bool,
 ) -> Result<u64, VmError> {
     let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
     let most_bytes = memory_bytes / SHARE_FOR_FILES;
@@ -62,17 +63,17 @@ pub(crate) fn write(
             let (bytes, memory) = (bytes >> 20, memory_bytes >> 20);
             return Err(VmError::TooLarge { path: from.clone(), bytes, memory });
         }
-        archive.file(path, *mode, &content(from)?).map_err(doing())?;
+        archive.file(path, *mode, &content(from, keeps_symbols && path != first_process)?).map_err(doing())?;
     }
     let bytes = archive.bytes;
     archive.finish().map_err(doing())?;
     Ok(bytes)
 }
 
-/// A file's bytes; of a program, those that are loaded.
-fn content(path: &Path) -> Result<Vec<u8>, VmError> {
+/// A file's bytes; of a program, those that are loaded, unless all are kept.
+fn content(path: &Path, keeps_all: bool) -> Result<Vec<u8>, VmError> {
     let bytes = fs::read(path).map_err(|source| VmError::Copy { path: path.to_owned(), source })?;
-    Ok(match elf::is_elf(&bytes).then(|| elf::needs(&bytes)) {
+    Ok(match (!keeps_all && elf::is_elf(&bytes)).then(|| elf::needs(&bytes)) {
         Some(Ok(needs)) => elf::without_sections(&bytes, needs.loaded_bytes),
         _ => bytes,
     })
@@ -159,7 +160,7 @@ mod tests {
         let job = GuestJob::default();
         let mut files = GuestFiles::new(Vec::new(), folder.path().to_owned());
         files.program(&own).unwrap();
-        let error = write(&folder.path().join("i.cpio"), &files.items, &own, &job, 4096).unwrap_err();
+        let error = write(&folder.path().join("i.cpio"), &files.items, &own, &job, 4096, false).unwrap_err();
         assert!(error.to_string().contains("--memory"), "{error}");
     }
 }

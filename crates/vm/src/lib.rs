@@ -7,7 +7,7 @@
 //!
 //! Modules: `spec` (what to run), `kernel` (which one), `file_closure` and `elf` (what travels), `cpio` and `initramfs` (the guest's first
 //! file system), `guest_paths`, `qemu` with `icount_barrier`, `session` with `console` and `tail`, `protocol`, `event`, `guest_result`
-//! (files that come back), `error`.
+//! (files that come back), `kept_output` (what it prints, for a program that reads it), `error`.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod guest_paths;
 mod guest_result;
 mod icount_barrier;
 mod initramfs;
+mod kept_output;
 mod kernel;
 mod protocol;
 mod qemu;
@@ -33,6 +34,7 @@ mod tail;
 
 pub use error::VmError;
 pub use event::{Event, Outcome};
+pub use kept_output::{KeptOutput, last_complaint};
 pub use kernel::Kernel;
 pub use protocol::{Exited, FrameError, Stream};
 pub use qemu::{Accelerator, emulator_version, program_on_path};

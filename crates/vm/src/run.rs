@@ -65,7 +65,7 @@ pub fn run(
         .map_err(VmError::system("creating a directory for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
     let Packed { items, first_process, job } = packed;
-    initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20)?;
+    initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20, spec.symbols)?;
     let outcome = boot(spec, &kernel, folder.path(), &back, observer)?;
     Ok(Outcome { inputs: digest(spec, &kernel.image, &initramfs)?, ..outcome })
 }

@@ -40,6 +40,8 @@ pub struct Spec {
     pub fetch_into: Option<PathBuf>,
     /// Count instructions instead of time, and take every source of randomness away.
     pub deterministic: bool,
+    /// Programs and libraries keep their symbols, for stacks with names. Without, builds that differ in nothing else are the same bytes.
+    pub symbols: bool,
     /// The scheduler to load first, and its options: `flsched` stands for the program `scx_flsched`.
     pub scheduler: Vec<OsString>,
     /// How long the command may take.
@@ -66,6 +68,7 @@ impl Spec {
             fetch: Vec::new(),
             fetch_into: None,
             deterministic: false,
+            symbols: false,
             scheduler: Vec::new(),
             timeout: None,
             boot_timeout: Duration::from_secs(120),

@@ -50,6 +50,9 @@ pub(crate) struct CheckArgs {
     /// In a guest: the Trace of the recorded runs
     #[arg(long, hide = true, value_name = "FILE")]
     pub(crate) member_trace: Option<PathBuf>,
+    /// In a guest: record stacks too
+    #[arg(long, hide = true, requires = "member_trace")]
+    pub(crate) member_stacks: bool,
     /// In a guest: the command
     #[arg(last = true, hide = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

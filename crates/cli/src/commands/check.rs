@@ -28,7 +28,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let program = env::current_exe().context("cannot find this program, which the guest needs")?;
     if let Some(members) = args.member_runs {
         let recorded = args.member_recorded.zip(args.member_trace.clone());
-        let job = MemberJob { command: args.command.clone(), members, recorded };
+        let job = MemberJob { command: args.command.clone(), members, recorded, stacks: args.member_stacks };
         output::print(&(run_members(&job, &program)? + "\n"));
         return Ok(ExitCode::SUCCESS);
     }
@@ -56,8 +56,11 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if args.accept {
         let path = args.budget.with_file_name(BASELINE_FILE);
         file::replace(&path, |sink| sink.write_all(baseline.text().as_bytes()))?;
-        let count = result.budgets.len();
-        output::complain_text(&format!("swtch: wrote the baseline of {count} budgets to {}", path.display()));
+        let budgets = match result.budgets.len() {
+            1 => "1 budget".to_owned(),
+            several => format!("{several} budgets"),
+        };
+        output::complain_text(&format!("swtch: wrote the baseline of {budgets} to {}", path.display()));
     }
     show_result(args, &result)?;
     Ok(if result.status == Status::Broken && !args.accept {

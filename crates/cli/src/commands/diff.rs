@@ -1,11 +1,12 @@
 //! `swtch diff`.
 
 use crate::args::diff::DiffArgs;
-use crate::output::{self, WrongUsage};
+use crate::output::{self, JsonArgs, WrongUsage};
+use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use swtch_decide::{DiffOptions, diff};
+use swtch_decide::{Diff, DiffOptions, diff};
 use swtch_profile::file;
 use swtch_report::html::{NamedDiff, render_diff};
 use swtch_report::terminal;
@@ -25,15 +26,21 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         let page = render_diff(&NamedDiff { name, document: found.clone() })?;
         file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
     }
-    if args.json.asked() {
-        output::json(&args.json, &found)?;
-    } else {
-        output::print(&terminal::diff(&found));
-        if let Some(out) = &args.out {
-            output::print(&format!("Page: {}\n", out.display()));
-        }
+    show(&found, &args.json)?;
+    if let Some(out) = args.out.as_ref().filter(|_| !args.json.asked()) {
+        output::print(&format!("Page: {}\n", out.display()));
     }
     Ok(if found.fails() { ExitCode::from(LIMIT) } else { ExitCode::SUCCESS })
+}
+
+/// Prints what differs, unless its figures contradict each other.
+pub(crate) fn show(found: &Diff, json: &JsonArgs) -> anyhow::Result<()> {
+    found.check().context("the comparison is refused; please report this defect with both sides")?;
+    if json.asked() {
+        return output::json(json, found);
+    }
+    output::print(&terminal::diff(found));
+    Ok(())
 }
 
 /// The files of both sides.

@@ -1,24 +1,28 @@
 //! `swtch measure`.
 
-use crate::args::{JsonArgs, MeasureArgs};
+use crate::args::MeasureArgs;
+use crate::commands::diff;
 use crate::console::{Console, INTERRUPTS, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::slice;
+use swtch_decide::{DiffOptions, diff_profiles};
 use swtch_measure::{MeasureError, Measurement, Options, Progress, measure};
 use swtch_profile::check::check_with_samples;
+use swtch_profile::file;
 use swtch_profile::model::Ended;
-use swtch_profile::{Profile, compare, file};
 use swtch_report::terminal;
 use swtch_units::Observer;
 
 pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     // Read first: a mistyped name should not cost a minute and a half of measuring.
     let old = args.compare.as_deref().map(file::read).transpose()?;
-    if let (Some(old), Some(new)) = (&old, &args.with) {
-        show_comparison(old, &file::read(new)?, &args.json)?;
+    if let (Some(old), Some(new)) = (&args.compare, &args.with) {
+        let (old, new) = (slice::from_ref(old), slice::from_ref(new));
+        diff::show(&swtch_decide::diff(old, new, &DiffOptions::default())?, &args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let place = place(args)?;
@@ -32,7 +36,10 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     let saved =
         place.filter(|place| place.asked_for || !interrupted).map(|place| save(&mut measurement, &place));
     match &old {
-        Some(old) => show_comparison(old, &measurement.profile, &args.json)?,
+        Some(old) => {
+            let new = slice::from_ref(&measurement.profile);
+            diff::show(&diff_profiles(slice::from_ref(old), new), &args.json)?;
+        }
         None if args.json.asked() => output::json(&args.json, &measurement.profile)?,
         None => output::print(&terminal::profile(&measurement.profile)),
     }
@@ -121,16 +128,6 @@ fn refuse_the_impossible(measurement: &mut Measurement, place: Option<&Place>) -
 fn refused_path(place: Option<&Path>) -> PathBuf {
     let regular = place.filter(|path| !path.exists() || path.is_file());
     regular.unwrap_or(Path::new("profile.json")).with_extension("refused.json")
-}
-
-fn show_comparison(old: &Profile, new: &Profile, json: &JsonArgs) -> anyhow::Result<()> {
-    let found = compare::compare(old, new);
-    found.check().context("the comparison is refused; please report this defect with both Profiles")?;
-    if json.asked() {
-        return output::json(json, &swtch_report::comparison_json(old, new, &found));
-    }
-    output::print(&terminal::comparison(old, new, &found));
-    Ok(())
 }
 
 #[cfg(test)]

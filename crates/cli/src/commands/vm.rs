@@ -10,8 +10,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::slice;
 use std::time::Duration;
-use swtch_profile::compare;
+use swtch_decide::diff_profiles;
 use swtch_report::terminal;
 use swtch_sched::{KernelRun, SchedError, kernels_table, measures};
 use swtch_units::Observer;
@@ -100,15 +101,14 @@ fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
     let mut documents = Vec::new();
     for other in others {
         let (Some(old), Some(new)) = (&first.profile, &other.profile) else { continue };
-        let found = compare::compare(old, new);
+        let found = diff_profiles(slice::from_ref(old), slice::from_ref(new));
         found.check().context("the comparison is refused; please report this defect")?;
         if args.json {
-            let comparison = swtch_report::comparison_json(old, new, &found);
             documents.push(serde_json::json!({
-                "before": first.name, "after": other.name, "comparison": comparison
+                "before": first.name, "after": other.name, "comparison": found
             }));
         } else {
-            let text = terminal::comparison(old, new, &found);
+            let text = terminal::diff(&found);
             output::print(&format!("before: {}\nafter:  {}\n{text}\n", first.name, other.name));
         }
     }

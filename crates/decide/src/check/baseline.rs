@@ -155,6 +155,7 @@ mod tests {
         let who = |task: &str| Who {
             task: task.to_owned(),
             peer: None,
+            function: None,
             metric: "voluntary".to_owned(),
             count: 36.25,
         };

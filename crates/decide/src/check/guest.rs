@@ -9,13 +9,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swtch_trace::Trace;
+use swtch_trace::model::Scope;
 use swtch_units::Observer;
-use swtch_vm::{Event, Spec, Stream, VmError};
+use swtch_vm::{KeptOutput, Outcome, Spec, VmError, last_complaint};
 
 /// Members that are recorded together, after those that are counted: a recorder is a task of its own and changes the schedule.
 const RECORDED: usize = 4;
 /// Where the guest keeps their Trace, below the current directory.
 const TRACE: &str = "check.swtch";
+/// And the one with stacks.
+const STACKS: &str = "stacks.swtch";
 
 /// What an ensemble did, wherever it ran.
 #[derive(Clone, Debug)]
@@ -41,21 +44,11 @@ pub(super) fn run(
     observer: &mut dyn Observer<CheckProgress>,
 ) -> Result<Ensemble, CheckError> {
     let began = Instant::now();
-    let spec = spec(budget, program, folder);
-    let mut printed = GuestOutput { name: &budget.name, observer, stdout: Vec::new(), stderr: Vec::new() };
-    let outcome = swtch_vm::run(&spec, program, &mut printed)?;
-    if let Some(warning) = outcome.memory_warning(spec.memory_mib) {
-        return Err(CheckError::Guest(warning));
-    }
-    if outcome.exited.shell_status() != 0 {
-        let said = String::from_utf8_lossy(&printed.stderr);
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-        return Err(CheckError::Guest(last.trim_start_matches("swtch: ").to_owned()));
-    }
-    let members: Vec<Member> = serde_json::from_slice(&printed.stdout)
+    let spec = spec(budget, program, folder, TRACE, false);
+    let (outcome, printed) = boot(budget, &spec, program, observer)?;
+    let members: Vec<Member> = serde_json::from_slice(&printed)
         .map_err(|error| CheckError::Guest(format!("the guest's figures cannot be read: {error}")))?;
     let trace = folder.join(TRACE);
-    let recorded = Trace::open(&trace).map_err(|error| CheckError::Guest(error.to_string()))?;
     Ok(Ensemble {
         made_with: BTreeMap::from(
             [
@@ -71,27 +64,73 @@ pub(super) fn run(
         ),
         inputs: Some(outcome.inputs),
         figures: figures(budget, &members),
-        who: who::who(recorded.view(), RECORDED),
+        who: recorded(&trace)?,
         trace: Some(trace),
         seconds: began.elapsed().as_secs_f64(),
     })
 }
 
-fn spec(budget: &Budget, program: &Path, folder: &Path) -> Spec {
+/// In which functions the programs switch: a guest of its own, whose programs have their symbols and whose recorder walks stacks. Both would change
+/// the figures.
+pub(super) fn functions(
+    budget: &Budget,
+    program: &Path,
+    folder: &Path,
+    observer: &mut dyn Observer<CheckProgress>,
+) -> Result<Vec<Who>, CheckError> {
+    boot(budget, &spec(budget, program, folder, STACKS, true), program, observer)?;
+    let mut found = recorded(&folder.join(STACKS))?;
+    found.retain(|who| who.function.is_some());
+    Ok(found)
+}
+
+fn recorded(trace: &Path) -> Result<Vec<Who>, CheckError> {
+    let recorded = Trace::open(trace).map_err(|error| CheckError::Guest(error.to_string()))?;
+    let runner = match recorded.header.scope {
+        Scope::Command { pid, .. } => Some(pid),
+        _ => None,
+    };
+    Ok(who::who(recorded.view(), RECORDED, runner))
+}
+
+/// Runs a guest to its end, and returns what its command printed.
+fn boot(
+    budget: &Budget,
+    spec: &Spec,
+    program: &Path,
+    observer: &mut dyn Observer<CheckProgress>,
+) -> Result<(Outcome, Vec<u8>), CheckError> {
+    let say = |doing: &str| CheckProgress { text: format!("{}: {doing}", budget.name) };
+    let mut printed = KeptOutput::new(observer, say);
+    let outcome = swtch_vm::run(spec, program, &mut printed)?;
+    if let Some(warning) = outcome.memory_warning(spec.memory_mib) {
+        return Err(CheckError::Guest(warning));
+    }
+    if outcome.exited.shell_status() != 0 {
+        let last = last_complaint(&printed.stderr).unwrap_or_else(|| "it says nothing".to_owned());
+        return Err(CheckError::Guest(last));
+    }
+    Ok((outcome, printed.stdout))
+}
+
+fn spec(budget: &Budget, program: &Path, folder: &Path, trace: &str, symbols: bool) -> Spec {
     let mut command: Vec<OsString> = vec![program.into()];
-    let runs = [("--member-runs", budget.runs), ("--member-recorded", RECORDED)];
+    let counted = if symbols { 0 } else { budget.runs };
+    let runs = [("--member-runs", counted), ("--member-recorded", RECORDED)];
     command.push("check".into());
     command.extend(runs.iter().flat_map(|(option, count)| [(*option).into(), count.to_string().into()]));
-    command.extend(["--member-trace", TRACE, "--"].map(OsString::from));
+    command.extend(symbols.then(|| "--member-stacks".into()));
+    command.extend(["--member-trace", trace, "--"].map(OsString::from));
     command.extend(budget.command.iter().cloned());
     Spec {
         cpus: budget.cpus,
         memory_mib: budget.memory_bytes >> 20,
         kernel: budget.kernel.clone(),
         copy: budget.copy.clone(),
-        fetch: vec![TRACE.into()],
+        fetch: vec![trace.into()],
         fetch_into: Some(folder.to_owned()),
         deterministic: true,
+        symbols,
         timeout: Some(budget.timeout),
         // It gives a sign every two seconds of its own time, which may be a minute of a busy machine's.
         silence: budget.timeout,
@@ -117,32 +156,6 @@ fn figures(budget: &Budget, members: &[Member]) -> BTreeMap<String, Vec<f64>> {
     };
     let names = budget.limits.iter().map(|limit| limit.figure.to_string());
     names.map(|name| (name.clone(), members.iter().map(|member| value(&name, member)).collect())).collect()
-}
-
-/// What the guest prints, kept; its progress goes to the observer.
-struct GuestOutput<'a> {
-    name: &'a str,
-    observer: &'a mut dyn Observer<CheckProgress>,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl Observer<Event> for GuestOutput<'_> {
-    fn event(&mut self, event: &Event) {
-        let doing = match event {
-            Event::Output { stream: Stream::Stdout, bytes } => return self.stdout.extend(bytes),
-            Event::Output { stream: Stream::Stderr, bytes } => return self.stderr.extend(bytes),
-            Event::Preparing { text } => text.as_str(),
-            Event::Booting { .. } => "booting",
-            Event::Started => "running",
-            _ => return,
-        };
-        self.observer.event(&CheckProgress { text: format!("{}: {doing}", self.name) });
-    }
-
-    fn stop(&mut self) -> bool {
-        self.observer.stop()
-    }
 }
 
 impl From<VmError> for CheckError {

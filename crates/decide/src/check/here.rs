@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use swtch_record::{CommandStart, Options, Progress, Target, record};
+use swtch_record::{CommandStart, Options, Progress, STACK_ENTRIES, Target, record};
 use swtch_units::Observer;
 
 /// What the recorded run is called, in the directory of Traces.
@@ -54,7 +54,8 @@ pub(super) fn run(
     let trace = folder.join(TRACE);
     let start =
         CommandStart { quiet: Some(Arc::new(complaints()?)), own_group: true, ..CommandStart::default() };
-    let options = Options { start, ..Options::new(Target::Command(budget.command.clone()), trace) };
+    let stacks = Some(STACK_ENTRIES);
+    let options = Options { start, stacks, ..Options::new(Target::Command(budget.command.clone()), trace) };
     let recording = record(&options, &mut Steps { observer, name: &budget.name })?;
     let host = &recording.header.host;
     Ok(Ensemble {
@@ -74,7 +75,7 @@ pub(super) fn run(
         ),
         inputs: None,
         figures,
-        who: who::who(recording.tables.view(&recording.header), 1),
+        who: who::who(recording.tables.view(&recording.header), 1, None),
         trace: Some(recording.folder),
         seconds: began.elapsed().as_secs_f64(),
     })

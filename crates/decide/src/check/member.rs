@@ -18,7 +18,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use swtch_record::{CommandStart, Options, Target, record};
+use swtch_record::{CommandStart, Options, STACK_ENTRIES, Target, record};
 use swtch_stats::Rng;
 use swtch_units::{Silent, last_lines};
 
@@ -54,6 +54,8 @@ pub struct MemberJob {
     pub members: usize,
     /// Members that are recorded together afterwards, and the Trace they go to.
     pub recorded: Option<(usize, PathBuf)>,
+    /// Whether the recording has stacks, which take time: it is then a recording of its own, for the reason only.
+    pub stacks: bool,
 }
 
 /// Runs the members of an ensemble and returns what they did, as JSON for the program that started the guest. To be called in a guest.
@@ -86,7 +88,8 @@ pub fn run_members(job: &MemberJob, program: &Path) -> Result<String, CheckError
         let mut complaints = complaints()?;
         let quiet = complaints.try_clone().map_err(CheckError::system("making a file for complaints"))?;
         let start = CommandStart { quiet: Some(Arc::new(quiet)), ..CommandStart::default() };
-        let options = Options { start, ..Options::new(Target::Command(command), trace.clone()) };
+        let stacks = job.stacks.then_some(STACK_ENTRIES);
+        let options = Options { start, stacks, ..Options::new(Target::Command(command), trace.clone()) };
         if record(&options, &mut Silent)?.header.exit_status != Some(0) {
             let said = last_lines(&mut complaints);
             return Err(CheckError::Guest(format!("the recorded runs failed{said}")));

@@ -9,7 +9,7 @@ const POWER: f64 = 2.0;
 
 /// For the figures that decide and are unclear. An interval narrows with the square root of the runs: it has to exclude 1, or to fit into
 /// the change that does not matter.
-pub(super) fn runs_needed(changes: &[Change], runs: usize) -> Option<u64> {
+pub(crate) fn runs_needed(changes: &[Change], runs: usize) -> Option<u64> {
     let unclear = changes.iter().filter(|change| change.verdict == Verdict::Unclear);
     let needed = unclear.filter_map(|change| {
         let margin = change.figure().filter(|_| change.decides())?.metric.margin;

@@ -1,7 +1,8 @@
 //! The verdict in a sentence: how much, and which task by which.
 
-use super::{Diff, Difference, who};
+use super::{Diff, Difference};
 use crate::metric::RATE;
+use crate::pairs::{INTERRUPT, explaining};
 use crate::verdict::{Change, Verdict};
 use swtch_units::{format_ns, grouped};
 
@@ -111,7 +112,19 @@ fn cause(diff: &Diff, changes: &[&Change]) -> String {
             rows().filter(|row| row.peer.is_none() && row.function.is_none() && of(row, wanted)).collect(),
         )
     };
-    pair.or_else(alone).map_or_else(String::new, |row| format!(": {}", words(&row)))
+    let row = pair.or_else(alone);
+    row.map_or_else(String::new, |row| format!(": {}{}", words(&row), within(diff, &row)))
+}
+
+/// The function in which the task of a pair switches as much more often; empty where none explains it.
+fn within(diff: &Diff, pair: &Difference) -> String {
+    let metric = pair.metric.trim_end_matches(RATE);
+    let (metric, words) = if metric == "wakeups" { ("voluntary", "which waits in") } else { (metric, "in") };
+    let of_task =
+        diff.who.iter().filter(|row| row.task == pair.task && row.metric.trim_end_matches(RATE) == metric);
+    let functions = of_task.filter_map(|row| Some((row.function.as_deref()?, row.difference)));
+    let found = explaining(pair.difference, functions).filter(|_| pair.peer.is_some());
+    found.map_or_else(String::new, |function| format!(", {words} {function}"))
 }
 
 /// A difference as a clause: `worker is preempted by logger 398 times a second more`.
@@ -125,7 +138,7 @@ pub fn words(row: &Difference) -> String {
     let within = row.function.as_ref().map_or_else(String::new, |function| format!(" in {function}"));
     match (row.metric.trim_end_matches(RATE), &row.peer) {
         ("involuntary", Some(peer)) => format!("{task} is preempted by {} {}", other(peer, task), times()),
-        ("wakeups", Some(peer)) if peer == who::INTERRUPT => format!("interrupts wake {task} {}", times()),
+        ("wakeups", Some(peer)) if peer == INTERRUPT => format!("interrupts wake {task} {}", times()),
         ("wakeups", Some(peer)) => format!("{peer} wakes {} {}", other(task, peer), times()),
         ("switches", Some(peer)) => format!("{peer} preempts or wakes {} {}", other(task, peer), times()),
         ("wait.total", Some(peer)) => {

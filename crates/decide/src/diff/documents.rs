@@ -2,7 +2,9 @@
 
 use super::{Diff, DiffError, DiffSide, SCHEMA, answer};
 use crate::verdict::{Change, RunOrder, judge};
+use std::mem::discriminant;
 use std::path::PathBuf;
+use swtch_cost::{Caveat, profile_caveats};
 use swtch_faas::tiers::Ending;
 use swtch_faas::{Document, studies_in};
 use swtch_profile::Profile;
@@ -60,35 +62,48 @@ fn changes(old: &[Values], new: &[Values], order: RunOrder) -> Vec<Change> {
         .collect()
 }
 
-/// Profiles; of a single one on each side, its processes are the runs.
+/// Profiles from their files.
 pub(super) fn profiles(old: &[PathBuf], new: &[PathBuf]) -> Result<Diff, DiffError> {
     let read = |paths: &[PathBuf]| {
         paths.iter().map(|path| swtch_profile::file::read(path)).collect::<Result<Vec<_>, _>>()
     };
-    let (old, new) = (read(old)?, read(new)?);
-    if let ([before], [after]) = (&old[..], &new[..]) {
-        return Ok(compare_profiles(before, after));
-    }
-    let rows = |side: &[Profile]| {
-        let of = |profile: &Profile| {
-            figures(profile)
-                .into_iter()
-                .map(|(name, row)| (name, Unit::Time, vec![row.median]))
-                .collect::<Vec<_>>()
-        };
-        together(side.iter().flat_map(of))
-    };
+    Ok(diff_profiles(&read(old)?, &read(new)?))
+}
+
+/// Profiles, figure by figure: by the differences between several of a side, or between the processes that measured a single one.
+pub fn diff_profiles(old: &[Profile], new: &[Profile]) -> Diff {
     let circumstances =
         old.first().zip(new.first()).map_or_else(Vec::new, |(old, new)| circumstances(old, new));
-    Ok(diff_of(changes(&rows(&old), &rows(&new), RunOrder::Mixed), [old.len(), new.len()], circumstances))
+    let mut found = if let ([before], [after]) = (old, new) {
+        pair(before, after, circumstances)
+    } else {
+        let rows = |side: &[Profile]| {
+            together(side.iter().flat_map(|profile| {
+                figures(profile).into_iter().map(|(name, row)| (name, Unit::Time, vec![row.median]))
+            }))
+        };
+        diff_of(changes(&rows(old), &rows(new), RunOrder::Mixed), [old.len(), new.len()], circumstances)
+    };
+    (found.old.caveats, found.new.caveats) = (caveats(old), caveats(new));
+    found
+}
+
+/// Each kind of them once.
+fn caveats(side: &[Profile]) -> Vec<Caveat> {
+    let mut found: Vec<Caveat> = Vec::new();
+    for caveat in side.iter().flat_map(profile_caveats) {
+        if found.iter().all(|known| discriminant(known) != discriminant(&caveat)) {
+            found.push(caveat);
+        }
+    }
+    found
 }
 
 fn side(estimate: &Estimate) -> Side<'_> {
     Side { figure: estimate.median, launches: &estimate.launch_medians }
 }
 
-/// Two Profiles, figure by figure, by the differences between the processes that measured each.
-pub fn compare_profiles(old: &Profile, new: &Profile) -> Diff {
+fn pair(old: &Profile, new: &Profile, circumstances: Vec<String>) -> Diff {
     let (before, after) = (figures(old), figures(new));
     let matched = before
         .iter()
@@ -96,12 +111,10 @@ pub fn compare_profiles(old: &Profile, new: &Profile) -> Diff {
     let change = |(name, old, new): (&String, &Estimate, &Estimate)| {
         let mut change = Change::of_sides(name, Unit::Time, side(old), side(new), RunOrder::Apart)?;
         // A difference of two medians, as a cost without its baseline is, may be anything down to zero within its interval.
-        if old.ci_low <= 0.0 || new.ci_low <= 0.0 {
-            change.undecided(if old.ci_low <= 0.0 {
-                "the old figure may be 0"
-            } else {
-                "the new figure may be 0"
-            });
+        let may_be_0 = |of: &Estimate| of.ci_low <= 0.0 || of.launch_medians.iter().any(|ns| *ns <= 0.0);
+        let which = [("old", old), ("new", new)].into_iter().find(|(_, estimate)| may_be_0(estimate));
+        if let Some((which, _)) = which {
+            change.undecided(&format!("the {which} figure may be 0"));
         }
         Some(change)
     };
@@ -118,7 +131,7 @@ pub fn compare_profiles(old: &Profile, new: &Profile) -> Diff {
         let named = missing.iter().take(MOST_MISSING).copied().collect::<Vec<_>>().join("; ");
         (!missing.is_empty()).then(|| format!("Only in the {which} Profile: {named}{more}."))
     };
-    let mut found = diff_of(matched.filter_map(change).collect(), [1, 1], circumstances(old, new));
+    let mut found = diff_of(matched.filter_map(change).collect(), [1, 1], circumstances);
     found.notes.extend(only(&before, &after, "old"));
     found.notes.extend(only(&after, &before, "new"));
     found
@@ -200,3 +213,6 @@ fn documents(old: &[Values], new: &[Values], circumstances: Vec<String>) -> Diff
     let fewest = |side: &[Values]| side.iter().map(|row| row.2.len()).min().unwrap_or(0);
     diff_of(changes(old, new, RunOrder::Apart), [fewest(old), fewest(new)], circumstances)
 }
+
+#[cfg(test)]
+mod tests;

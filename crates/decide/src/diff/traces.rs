@@ -69,7 +69,12 @@ fn no_figure(limit: &Limit, old: &[PricedTrace<'_>]) -> DiffError {
 
 fn side(runs: &[PricedTrace<'_>]) -> DiffSide {
     let lengths: Vec<f64> = runs.iter().map(|run| run.trace.header.duration_ns as f64).collect();
-    DiffSide { files: Vec::new(), runs: runs.len(), duration_ns: Some(median(&lengths) as u64) }
+    DiffSide {
+        files: Vec::new(),
+        runs: runs.len(),
+        duration_ns: Some(median(&lengths) as u64),
+        caveats: Vec::new(),
+    }
 }
 
 /// In mixed order where each side has a start between the starts of the other.

@@ -2,9 +2,10 @@
 
 use super::Difference;
 use crate::metric::{Figure, PricedTrace, RATE};
+use crate::pairs::{GONE, TaskNames, program, switched_for};
 use std::collections::{BTreeMap, HashMap};
 use swtch_stats::{Interval, difference_of_runs, median};
-use swtch_trace::tables::{InFront, StackReason, TaskRow};
+use swtch_trace::tables::InFront;
 
 /// A difference that is a smaller share of its figure's sum is not shown.
 const LEAST_SHARE: f64 = 0.02;
@@ -12,10 +13,6 @@ const LEAST_SHARE: f64 = 0.02;
 const MOST: usize = 16;
 /// A pair is not shown by all switches where one kind of them is at least this part of the difference.
 const ONE_KIND: f64 = 0.8;
-/// In the place of a task that ended before it could be named.
-const GONE: &str = "a task that was gone";
-/// In the place of the task that woke, where that was an interrupt.
-pub(super) const INTERRUPT: &str = "an interrupt";
 
 /// What a figure is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,9 +110,7 @@ impl Who {
 /// Everything that a run says of tasks, pairs and functions.
 fn amounts(run: PricedTrace<'_>, is_rate: bool, with_stacks: bool) -> Amounts {
     let trace = run.trace;
-    let by_tid: HashMap<u32, &TaskRow> = trace.tasks.iter().map(|task| (task.tid, task)).collect();
-    let name = |tid: u32| by_tid.get(&tid).map_or(GONE, |task| program(&task.comm)).to_owned();
-    let is_ours = |tid: u32| by_tid.get(&tid).is_some_and(|task| task.in_scope);
+    let names = TaskNames::of(&trace, |_| false);
     let mut found = Amounts::new();
     let seconds = trace.header.duration_ns as f64 / 1e9;
     let mut add = |metric, task: String, peer: Option<String>, function: Option<String>, amount: f64| {
@@ -136,30 +131,25 @@ fn amounts(run: PricedTrace<'_>, is_rate: bool, with_stacks: bool) -> Amounts {
             add(metric, program(&task.comm).to_owned(), None, None, amount);
         }
     }
-    for row in trace.preemptions.iter().filter(|row| is_ours(row.of_tid)) {
-        // An involuntary switch has a task that preempted it, a voluntary one a task that woke it again: both are switches of the pair.
-        for metric in ["involuntary", "switches"] {
-            add(metric, name(row.of_tid), Some(name(row.by_tid)), None, row.count as f64);
+    for (of, count) in switched_for(trace, &names) {
+        match (of.function.is_some(), of.is_involuntary) {
+            (true, _) if !with_stacks => {}
+            (true, is_involuntary) => {
+                let metric = if is_involuntary { "involuntary" } else { "voluntary" };
+                add(metric, of.task, None, of.function, count as f64);
+            }
+            // An involuntary switch has a task that preempted it, a voluntary one a task that woke it again: both are switches of the pair.
+            (false, is_involuntary) => {
+                for metric in [if is_involuntary { "involuntary" } else { "wakeups" }, "switches"] {
+                    add(metric, of.task.clone(), of.peer.clone(), None, count as f64);
+                }
+            }
         }
     }
-    for row in trace.wakes.iter().filter(|row| is_ours(row.wakee_tid)) {
-        let waker = if row.waker_tid == 0 { INTERRUPT.to_owned() } else { name(row.waker_tid) };
-        for metric in ["wakeups", "switches"] {
-            add(metric, name(row.wakee_tid), Some(waker.clone()), None, row.count as f64);
-        }
-    }
-    for row in trace.waits.iter().filter(|row| is_ours(row.of_tid) && row.behind == InFront::Task) {
+    for row in trace.waits.iter().filter(|row| names.is_ours(row.of_tid) && row.behind == InFront::Task) {
         let front = if row.program.is_empty() { GONE } else { program(&row.program) };
-        add("wait.total", name(row.of_tid), Some(front.to_owned()), None, row.ns as f64);
-    }
-    for row in trace.stacks.iter().filter(|row| with_stacks && row.reason != StackReason::Wake) {
-        let metric = if row.reason == StackReason::Voluntary { "voluntary" } else { "involuntary" };
-        add(metric, program(&row.task).to_owned(), None, Some(row.function.clone()), row.switches as f64);
+        let task = names.name(row.of_tid).unwrap_or_default();
+        add("wait.total", task, Some(front.to_owned()), None, row.ns as f64);
     }
     found
-}
-
-/// The name of a program. Threads of the kernel that work on a queue are one program, whatever the CPU in their names.
-fn program(comm: &str) -> &str {
-    comm.strip_prefix("kworker/").map_or(comm, |_| "kworker")
 }

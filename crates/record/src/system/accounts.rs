@@ -2,7 +2,7 @@
 //!
 //! Paths are not evidence: `/web` of one hierarchy and `/web` of the other are two cgroups. The tasks in them are evidence.
 
-use super::hierarchy::Hierarchy;
+use super::hierarchy::{Hierarchy, NumberedGroup};
 use crate::files;
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,10 +16,11 @@ pub(super) type Matches = BTreeMap<String, String>;
 pub(super) fn matches(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy, before: &Matches) -> Matches {
     let is_whole = cpu.is_whole() && accounts.is_whole();
     // The kernel sorts the list of a group's tasks at each reading, which takes longer than all else where there are thousands.
-    if is_whole && (cpu.walk(root).len() <= 1 || accounts.walk(root).len() <= 1) {
+    let [groups_of_cpu, groups_of_accounts] = [cpu, accounts].map(|hierarchy| hierarchy.walk(root));
+    if is_whole && (groups_of_cpu.len() <= 1 || groups_of_accounts.len() <= 1) {
         return Matches::from([("/".to_owned(), "/".to_owned())]);
     }
-    let pairs = memberships(root, cpu, accounts);
+    let pairs = memberships(root, (cpu, &groups_of_cpu), (accounts, &groups_of_accounts));
     let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
     let mut groups: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for (group, account) in &pairs {
@@ -50,9 +51,13 @@ pub(super) fn matches(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy, before
     found
 }
 
+/// A hierarchy, and the groups that it has.
+type Groups<'a> = (&'a Hierarchy, &'a [NumberedGroup]);
+
 /// The two groups of each task.
-fn memberships(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy) -> Vec<(String, String)> {
+fn memberships(root: &Path, cpu: Groups<'_>, accounts: Groups<'_>) -> Vec<(String, String)> {
     let (mut ours, mut theirs) = (tasks(root, cpu), tasks(root, accounts));
+    let (cpu, accounts) = (cpu.0, accounts.0);
     // A task that came or went between the two says for itself where it is.
     let both = |tid: &u32| {
         let text = files::text(root, &format!("proc/{tid}/cgroup")).ok()?;
@@ -71,9 +76,9 @@ fn memberships(root: &Path, cpu: &Hierarchy, accounts: &Hierarchy) -> Vec<(Strin
 }
 
 /// The group of each task, from the groups' own lists.
-fn tasks(root: &Path, hierarchy: &Hierarchy) -> BTreeMap<u32, String> {
+fn tasks(root: &Path, (hierarchy, groups): Groups<'_>) -> BTreeMap<u32, String> {
     let mut tasks = BTreeMap::new();
-    for group in hierarchy.walk(root) {
+    for group in groups {
         let Some(folder) = hierarchy.place(&group.path) else { continue };
         let text = fs::read_to_string(files::locate(root, &folder).join("tasks")).unwrap_or_default();
         for tid in text.lines().filter_map(|line| line.trim().parse().ok()) {

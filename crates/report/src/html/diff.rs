@@ -53,7 +53,11 @@ impl Subject for Diff {
         subjects
             .0
             .iter()
-            .flat_map(|one| [changes(&one.document), who(&one.document), other(&one.document)])
+            .flat_map(|one| {
+                let other = other_differences(&one.document);
+                let other = other.map(|notice| Section::bare("other", "What else differs").put([notice]));
+                [changes(&one.document), who(&one.document), other]
+            })
             .flatten()
             .collect()
     }
@@ -73,20 +77,29 @@ fn tile(diff: &Diff, metric: &str) -> Known {
     }))
 }
 
-/// Every figure, as a chart of ratios and as a table.
-fn changes(diff: &Diff) -> Option<Section> {
-    let row = |change: &Change| {
-        let ratio = |value: f64| format!("{value:.3}×");
+/// A row a figure, with the names of both sides.
+pub(super) fn change_table(title: String, [old, new]: [&str; 2], changes: &[&Change]) -> Table {
+    let row = |change: &&Change| {
+        let decimals = change.ratio_decimals();
+        let ratio = |value: f64| format!("{value:.decimals$}×");
+        let undecided = change.reason.as_ref().filter(|_| change.p_holm.is_none());
+        let reason = undecided.map_or_else(String::new, |reason| format!(": {reason}"));
         let cells = vec![
-            Cell::number("Old", change.show(change.old)),
-            Cell::number("New", change.show(change.new)),
+            Cell::number(old.to_owned(), change.show(change.old)),
+            Cell::number(new.to_owned(), change.show(change.new)),
             Cell::or_dash("Ratio", change.ratio.map(ratio)),
             Cell::or_dash("95\u{a0}% interval", within(change.ci_low, change.ci_high, ratio)),
-            Cell::text("Verdict", change.verdict.name()),
+            Cell::text("Verdict", format!("{}{reason}", change.verdict)),
         ];
         TableRow::new(&change.metric, cells)
     };
-    let table = Table::new("Every figure of both sides", "Figure", diff.changes.iter().map(row));
+    Table::new(title, "Figure", changes.iter().map(row))
+}
+
+/// Every figure, as a chart of ratios and as a table.
+fn changes(diff: &Diff) -> Option<Section> {
+    let all: Vec<&Change> = diff.changes.iter().collect();
+    let table = change_table("Every figure of both sides".to_owned(), ["Old", "New"], &all);
     let charted = diff.changes.iter().filter(|change| change.ratio.is_some_and(|ratio| ratio > 0.0));
     let ratios: Vec<Ratio> = charted.take(CHARTED).map(ratio).collect();
     let section =
@@ -142,10 +155,10 @@ fn who(diff: &Diff) -> Option<Section> {
 }
 
 /// Circumstances and notes.
-fn other(diff: &Diff) -> Option<Section> {
+pub(super) fn other_differences(diff: &Diff) -> Option<Notice> {
     let circumstances: Vec<String> =
         diff.circumstances.iter().map(|line| line.replace(" -> ", " → ")).collect();
     let items = circumstances.into_iter().chain(diff.notes.iter().cloned()).collect::<Vec<_>>();
-    let notice = (!items.is_empty()).then(|| Notice::new("Any of it may explain a difference above:", items));
-    notice.map(|notice| Section::bare("other", "What else differs").put([notice]))
+    (!items.is_empty())
+        .then(|| Notice::new("What else differs; any of it may explain a difference above:", items))
 }

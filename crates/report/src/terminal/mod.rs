@@ -2,9 +2,9 @@
 
 mod capabilities;
 mod compared;
-mod comparison;
 mod diff;
 mod flags;
+mod policies;
 mod probe;
 mod recording;
 mod stacks;
@@ -26,8 +26,8 @@ use swtch_units::{Bytes, TextTable, format_ns};
 pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use capabilities::capabilities;
 pub use compared::compared;
-pub use comparison::comparison;
 pub use diff::diff;
+pub use policies::policies;
 pub use probe::probe;
 pub use recording::recording;
 pub use tried::tried;

@@ -1,10 +1,7 @@
 //! What a reader has to know before the figures, in words: the same ones in the terminal and on the page.
 
 use super::wrap::paragraph;
-use serde_json::{Value, json};
-use swtch_cost::{Caveat, profile_caveats};
-use swtch_profile::Profile;
-use swtch_profile::compare::Comparison;
+use swtch_cost::Caveat;
 use swtch_units::format_ns;
 
 /// Differences between the Profile's machine and this one that are named.
@@ -63,11 +60,4 @@ pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
         ),
         _ => return None,
     })
-}
-
-/// A comparison of two Profiles as JSON, with what a reader has to know of each.
-pub fn comparison_json(old: &Profile, new: &Profile, found: &Comparison) -> Value {
-    let mut document = json!(found);
-    document["caveats"] = json!({ "old": profile_caveats(old), "new": profile_caveats(new) });
-    document
 }

@@ -63,7 +63,7 @@ pub struct PolicyRuns {
 }
 
 /// A median and where the true one is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Of the counted runs.
     pub median: f64,
@@ -73,6 +73,9 @@ pub struct Figure {
     pub ci_high: Option<f64>,
     /// The probability that such an interval holds the median: 0.95 or more from 6 runs on, below that what the extremes give.
     pub confidence: Option<f64>,
+    /// Of each counted run, in their order.
+    #[serde(default)]
+    pub values: Vec<f64>,
 }
 
 impl Figure {
@@ -94,6 +97,7 @@ impl Figure {
             ci_low: interval.map(|interval| interval.low),
             ci_high: interval.map(|interval| interval.high),
             confidence: interval.map(|interval| interval.coverage),
+            values: values.to_vec(),
         }
     }
 
@@ -169,7 +173,8 @@ mod tests {
 
     #[test]
     fn few_runs_have_the_confidence_that_they_have() {
-        assert_eq!(Figure::of(&[7.0]), Figure { median: 7.0, ci_low: None, ci_high: None, confidence: None });
+        let alone = Figure { median: 7.0, ci_low: None, ci_high: None, confidence: None, values: vec![7.0] };
+        assert_eq!(Figure::of(&[7.0]), alone);
         assert_eq!(Figure::of(&[1.0, 2.0]).confidence, Some(0.5));
         let six = Figure::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!((six.median, six.ci_low, six.ci_high), (3.5, Some(1.0), Some(6.0)));

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use swtch_units::Observer;
-use swtch_vm::{Accelerator, Event, Spec, Stream, VmError};
+use swtch_vm::{Accelerator, KeptOutput, Spec, VmError, last_complaint};
 
 /// Where the guest keeps Traces, below the current directory.
 const TRACES: &str = "compared-traces";
@@ -42,9 +42,8 @@ pub fn compare_in_vm(
     for (done, policies) in boots.into_iter().enumerate() {
         let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
         let names = names.join(", ");
-        let mut printed =
-            GuestOutput { observer, done, count, names: &names, stdout: Vec::new(), stderr: Vec::new() };
-        let part = boot(job, guest, policies, &mut printed)?;
+        let say = |doing: &str| SchedProgress::Step { done, of: count, next: format!("{names}: {doing}") };
+        let part = boot(job, guest, policies, &names, KeptOutput::new(observer, say))?;
         match &mut whole {
             Some(whole) => whole.runs.extend(part.runs),
             None => whole = Some(part),
@@ -63,7 +62,8 @@ fn boot(
     job: &ComparisonJob,
     guest: &Guest,
     policies: &[Policy],
-    printed: &mut GuestOutput<'_>,
+    names: &str,
+    mut printed: KeptOutput<'_, SchedProgress, impl Fn(&str) -> SchedProgress>,
 ) -> Result<Comparison, SchedError> {
     let mut spec = Spec { command: command(job, policies), ..guest.spec.clone() };
     for policy in policies {
@@ -79,14 +79,13 @@ fn boot(
         spec.fetch = vec![TRACES.into()];
         spec.fetch_into = Some(out.clone());
     }
-    let names = printed.names.to_owned();
     let failed = |source: VmError| match source {
         VmError::Interrupted => SchedError::Interrupted,
-        source => SchedError::Vm { policies: names.clone(), source: Box::new(source) },
+        source => SchedError::Vm { policies: names.to_owned(), source: Box::new(source) },
     };
-    let outcome = swtch_vm::run(&spec, &job.program, printed).map_err(failed)?;
+    let outcome = swtch_vm::run(&spec, &job.program, &mut printed).map_err(failed)?;
     if outcome.exited.shell_status() != 0 {
-        return Err(SchedError::InGuest(complaint(&names, outcome.exited.shell_status(), &printed.stderr)));
+        return Err(SchedError::InGuest(complaint(names, outcome.exited.shell_status(), &printed.stderr)));
     }
     let mut part: Comparison = serde_json::from_slice(&printed.stdout).map_err(|error| {
         SchedError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
@@ -133,11 +132,7 @@ fn keep(part: &mut Comparison, out: &Path) -> Result<(), SchedError> {
 }
 
 fn complaint(names: &str, status: i32, errors: &[u8]) -> String {
-    let errors = String::from_utf8_lossy(errors);
-    match errors.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => line.trim_start_matches("swtch: ").to_owned(),
-        None => format!("{names}: the comparison ended with status {status}"),
-    }
+    last_complaint(errors).unwrap_or_else(|| format!("{names}: the comparison ended with status {status}"))
 }
 
 fn name(accelerator: Accelerator) -> &'static str {
@@ -145,35 +140,6 @@ fn name(accelerator: Accelerator) -> &'static str {
         Accelerator::Kvm => "kvm",
         Accelerator::CountedInstructions => "counted-instructions",
         _ => "emulation",
-    }
-}
-
-/// What one guest prints, kept; its progress goes to the observer.
-struct GuestOutput<'a> {
-    observer: &'a mut dyn Observer<SchedProgress>,
-    done: usize,
-    count: usize,
-    names: &'a str,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl Observer<Event> for GuestOutput<'_> {
-    fn event(&mut self, event: &Event) {
-        let doing = match event {
-            Event::Output { stream: Stream::Stdout, bytes } => return self.stdout.extend(bytes),
-            Event::Output { stream: Stream::Stderr, bytes } => return self.stderr.extend(bytes),
-            Event::Preparing { text } => text.as_str(),
-            Event::Booting { .. } => "booting",
-            Event::Started => "running",
-            _ => return,
-        };
-        let next = format!("{}: {doing}", self.names);
-        self.observer.event(&SchedProgress::Step { done: self.done, of: self.count, next });
-    }
-
-    fn stop(&mut self) -> bool {
-        self.observer.stop()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The document as text: a row per policy.
 
-use super::{SimulationDocument, Summary, Verdict};
+use super::{ReplayVerdict, SimulationDocument, Summary};
 use crate::recorded::Recorded;
 use crate::stats::Durations;
 use swtch_units::{TextTable, format_ns};
@@ -61,7 +61,7 @@ fn runs(document: &SimulationDocument) -> String {
 }
 
 /// That the replays do not decide between the policies, and why: the first lines.
-fn undecided(verdict: &Verdict) -> String {
+fn undecided(verdict: &ReplayVerdict) -> String {
     if verdict.decides {
         return String::new();
     }

@@ -13,7 +13,7 @@ const SMALLEST: f64 = 0.005;
 
 /// Whether the replays of a recording tell its policies apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct ReplayVerdict {
     /// `false`: the figures of the replays do not decide which policy is better.
     pub decides: bool,
     /// Why not, a sentence each.
@@ -65,7 +65,7 @@ impl Recorded {
     }
 
     /// Whether the runs of a replay tell their policies apart.
-    pub fn verdict(&self, hand_over: &HandOver, runs: &[Summary]) -> Verdict {
+    pub fn verdict(&self, hand_over: &HandOver, runs: &[Summary]) -> ReplayVerdict {
         let mut reasons = Vec::new();
         let same = self.policy.as_deref().and_then(|policy| runs.iter().find(|run| run.policy == policy));
         match (&self.policy, same) {
@@ -90,7 +90,7 @@ impl Recorded {
         if let (Some(same), Some(error)) = (same, &error) {
             reasons.extend(undecided(same, error, runs));
         }
-        Verdict { decides: reasons.is_empty(), reasons, error }
+        ReplayVerdict { decides: reasons.is_empty(), reasons, error }
     }
 
     fn error_of(&self, run: &Summary) -> ReplayError {

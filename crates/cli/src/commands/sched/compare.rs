@@ -7,7 +7,9 @@ use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use std::process::ExitCode;
 use std::time::Duration;
-use swtch_sched::{ComparisonJob, Guest, SchedError, SchedProgress, compare, compare_in_vm, table};
+use swtch_decide::compare_policies;
+use swtch_report::terminal;
+use swtch_sched::{ComparisonJob, Guest, SchedError, SchedProgress, compare, compare_in_vm};
 
 /// The spinner turns this often while guests run; nothing is drawn while a command is measured on this machine.
 const TICK: Duration = Duration::from_millis(500);
@@ -54,14 +56,14 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         compare(&job, &mut console)
     };
     drop(console);
-    let compared = compared.map_err(|error| match error {
+    let compared = compare_policies(compared.map_err(|error| match error {
         SchedError::Wish(text) => WrongUsage(text).into(),
         error => anyhow::Error::from(error),
-    })?;
+    })?);
     if args.json.asked() {
         output::json(&args.json, &compared)?;
     } else {
-        output::print(&table(&compared));
+        output::print(&terminal::policies(&compared));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use super::counters::Counters;
 use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Present, Tracked};
-use super::verdict::{Evidence, Verdict};
+use super::verdict::{Disbelieved, Evidence};
 use super::{ProcfsError, SampleTarget};
 use crate::clock;
 use crate::system::Hierarchy;
@@ -199,8 +199,8 @@ impl Sampler {
         self.so_far()
     }
 
-    fn verdict(&self) -> Verdict {
-        Verdict::new(&self.root, &self.target, self.present, &self.evidence)
+    fn verdict(&self) -> Disbelieved {
+        Disbelieved::new(&self.root, &self.target, self.present, &self.evidence)
     }
 
     fn note(&mut self, counters: &SampleCounters) {

@@ -40,7 +40,7 @@ impl Evidence {
 
 /// The figures to take out, with reasons.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct Disbelieved {
     pub(super) rows: Vec<Unavailable>,
     pub(super) no_voluntary: bool,
     pub(super) no_involuntary: bool,
@@ -48,7 +48,7 @@ pub(super) struct Verdict {
     no_migrations: bool,
 }
 
-impl Verdict {
+impl Disbelieved {
     pub(super) fn new(root: &Path, target: &SampleTarget, present: Present, evidence: &Evidence) -> Self {
         let mut verdict = Self::default();
         verdict.switches(root, present, evidence);

@@ -1,13 +1,32 @@
-//! A comparison as a table.
+//! Schedulers compared, as text.
 
-use super::figures::{Comparison, Figure, PolicyRuns};
+use super::paragraph;
+use crate::compared::{DecidedChanges, answer_of};
 use swtch_cost::Range;
+use swtch_decide::ComparedPolicies;
+use swtch_sched::{Comparison, Figure, PolicyRuns, Waits};
 use swtch_units::{TextTable, format_ns};
 
 const NONE: &str = "-";
 
-/// For people: a policy a line, figures next to those of the first.
-pub fn table(comparison: &Comparison) -> String {
+/// A sentence for each policy but the first; then a policy a line, its figures next to those of the first.
+pub fn policies(compared: &ComparedPolicies) -> String {
+    let first = compared.comparison.runs.first();
+    let answers = compared.against_first.iter().zip(first.into_iter().cycle()).map(|(other, first)| {
+        let found = DecidedChanges {
+            verdict: other.verdict,
+            changes: &other.changes,
+            runs_needed: other.runs_needed,
+            count: first.count,
+        };
+        paragraph("", &answer_of(&first.policy, &other.policy, &found), 2)
+    });
+    let answers: String = answers.collect();
+    let gap = if answers.is_empty() { "" } else { "\n" };
+    format!("{answers}{gap}{}", table(&compared.comparison))
+}
+
+fn table(comparison: &Comparison) -> String {
     let first = comparison.runs.first();
     let has_intervals = first.is_some_and(|run| run.seconds.ci_low.is_some());
     let waits = ["wait p50", "p90", "p99"];
@@ -20,9 +39,8 @@ pub fn table(comparison: &Comparison) -> String {
 }
 
 fn row(run: &PolicyRuns, first: &PolicyRuns, exact: bool) -> Vec<String> {
-    let wait = |of: fn(&super::Waits) -> f64| {
-        run.wait_ns.as_ref().map_or(NONE.to_owned(), |waits| format_ns(of(waits)))
-    };
+    let wait =
+        |of: fn(&Waits) -> f64| run.wait_ns.as_ref().map_or(NONE.to_owned(), |waits| format_ns(of(waits)));
     let bill = run.bill.as_ref();
     let digits = if exact { 9 } else { 3 };
     vec![
@@ -113,8 +131,8 @@ fn count(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BillFigures, Machine, Waits};
     use super::*;
+    use swtch_sched::{BillFigures, Machine};
 
     fn runs(policy: &str, seconds: &[f64], switches: &[f64]) -> PolicyRuns {
         PolicyRuns {
