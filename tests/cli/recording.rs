@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swtch_trace::Trace;
 use swtch_trace::tables::PrevState;
 
@@ -288,6 +288,22 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     }
     // Only with every event are interrupts timed.
     assert!(found[0]["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
+}
+
+/// A command that never ends is recorded for a time and asked to end; how long it takes to do so is not in the rates.
+#[test]
+fn a_duration_ends_the_command_and_its_own_end_is_not_counted() {
+    let home = priced();
+    let script = "trap 'sleep 2; exit 7' TERM; while :; do sleep 0.01; done";
+    let began = Instant::now();
+    let command = ["--duration", "700ms", "--json=summary.json", "--", "sh", "-c", script];
+    let output = run(&mut record(home.path(), &command));
+    let took_ns = began.elapsed().as_nanos() as u64;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = summary(&std::fs::read_to_string(home.path().join("summary.json")).unwrap(), "");
+    assert_eq!((&found["ended"], &found["exit_status"]), (&"duration".into(), &Value::Null));
+    let recorded_ns = found["duration_ns"].as_u64().unwrap();
+    assert!((700_000_000..took_ns - 1_900_000_000).contains(&recorded_ns), "{recorded_ns} of {took_ns} ns");
 }
 
 /// A buffer that is far too small loses events; reported losses and events make up what happened.

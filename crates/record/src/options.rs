@@ -20,7 +20,7 @@ pub struct Options {
     pub target: Target,
     /// Directory of the Trace, `NAME.swtch`.
     pub folder: PathBuf,
-    /// When to stop, if the target does not end before.
+    /// When to stop, if the target does not end before. A command is then asked to end (SIGTERM), as `perf stat --timeout` does.
     pub duration: Option<Duration>,
     /// The source to use; the best that is allowed when absent.
     pub source: Option<SourceKind>,

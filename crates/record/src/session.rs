@@ -30,6 +30,7 @@ pub(crate) use group_names::GroupNames;
 pub(crate) use kept_events::{KeptChunk, KeptEvents, Mark, write_kept};
 use perf_events::PerfEvents;
 use procfs_samples::ProcfsSamples;
+use rustix::process::Signal;
 pub use source::{Counted, Progress};
 pub(crate) use source::{PERIODS, Source, Status, next_period, own_cost};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ pub struct Recording {
     pub tables: Tables,
     /// Where the Trace is.
     pub folder: PathBuf,
-    /// How the recorded command ended; absent where there was none, or it runs on.
+    /// How the recorded command ended; absent where there was none, where it runs on, and where it was asked to end after [`Options::duration`].
     pub command_end: Option<CommandEnd>,
 }
 
@@ -90,12 +91,19 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     let end = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
     let switches = session.source.finish(end.monotonic_ns);
     session.collectors.finish(&end);
+    // What a command does after the recording, and how long it takes to end, is in no figure.
+    session.header.duration_ns = end.monotonic_ns.saturating_sub(start_ns);
     let command_end = match workload {
+        Some(workload) if ended == Ended::Duration => {
+            // Its status would only tell of this signal.
+            workload.signal(Signal::TERM.as_raw());
+            collect(workload, observer)?;
+            None
+        }
         Some(workload) => collect(workload, observer)?,
         None => None,
     };
     session.header.exit_status = command_end.map(|end| end.status);
-    session.header.duration_ns = monotonic_ns() - start_ns;
     let tables = session.tables(end.monotonic_ns);
     let mut header = session.header;
     write_end(writer, &switches, &mut header, &tables, disk_full)?;

@@ -32,7 +32,7 @@ pub(crate) struct RecordArgs {
     /// Record the whole machine
     #[arg(short, long, group = "target")]
     pub(crate) all: bool,
-    /// Stop after this time, e.g. 10s, 5m
+    /// Stop after this time, e.g. 10s, 5m; a command is then asked to end
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]

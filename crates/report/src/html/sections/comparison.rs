@@ -20,8 +20,12 @@ pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
     );
     let mut section = Section::new("comparison", "Side by side", intro);
     for other in &subjects.0[1..] {
-        let found =
+        let mut found =
             diff_profiles(std::slice::from_ref(&first.document), std::slice::from_ref(&other.document));
+        // The page knows its Profiles by their names.
+        for note in &mut found.notes {
+            *note = note.replace("the old Profile", &first.name).replace("the new Profile", &other.name);
+        }
         section = section
             .say(format!("{} against {}. {}", other.name, first.name, found.answer))
             .put(tables(&first.name, &other.name, &found))
