@@ -176,14 +176,20 @@ fn all_policies_are_compared_in_one_boot() {
     }
     let _machine = machine();
     let home = home();
+    // A new scheduler's file is among them, with its constant as it is and set.
+    assert!(run(swtch(home.path()).args(["sched", "new", "mine"])).status.success());
+    let names = ["stock", "fifo", "rr", "flsched", "global_fifo", "mine", "mine --set slice_ns=1ms"];
+    let policies = names.join(",").replace("mine", "./mine.bpf.c");
     let arguments = ["sched", "compare", "--vm", "--emulate", "--cpus", "2", "--runs", "2", "--out", "kept"];
-    let output =
-        run(in_vm(home.path()).args(arguments).args(["--", "hackbench", "-p", "-g", "1", "-l", "5"]));
+    let job = ["--", "hackbench", "-p", "-g", "1", "-l", "5"];
+    let output = run(in_vm(home.path()).args(arguments).args(["--policies", &policies]).args(job));
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for policy in ["stock", "fifo", "rr", "flsched", "global_fifo"] {
+    for policy in names {
         assert!(text.lines().any(|line| line.starts_with(&format!("{policy} "))), "{policy}: {text}");
-        let trace = swtch_trace::Trace::open(&home.path().join(format!("kept/{policy}.swtch"))).unwrap();
+        let trace =
+            swtch_trace::Trace::open(&home.path().join(format!("kept/{}.swtch", policy.replace(' ', "_"))))
+                .unwrap();
         assert_eq!(trace.header.exit_status, Some(0));
     }
     let command =

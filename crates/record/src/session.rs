@@ -95,7 +95,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     session.header.duration_ns = end.monotonic_ns.saturating_sub(start_ns);
     let command_end = match workload {
         Some(workload) if ended == Ended::Duration => {
-            // Its status would only tell of this signal.
+            // Its status would only be that of this signal.
             workload.signal(Signal::TERM.as_raw());
             collect(workload, observer)?;
             None

@@ -116,6 +116,14 @@ fn check(job: &ComparisonJob) -> Result<(), SchedError> {
     if job.policies.is_empty() || job.runs == 0 {
         return wish("there is nothing to compare; give at least one policy and one run");
     }
+    // A guest knows a scheduler by its name alone.
+    for (index, one) in job.policies.iter().enumerate() {
+        let Policy::Scheduler { name, file, .. } = one else { continue };
+        let is_other = |other: &&Policy| matches!(other, Policy::Scheduler { name: other, file: of, .. } if other == name && of != file);
+        if job.policies[..index].iter().any(|other| is_other(&other)) {
+            return wish(&format!("two schedulers are called {name}; rename the file of one"));
+        }
+    }
     let names: Vec<String> = job.policies.iter().map(Policy::to_string).collect();
     let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
     match twice {

@@ -1,6 +1,7 @@
 //! Why a scheduler was not run, or schedulers were not compared.
 
 use std::io;
+use std::path::PathBuf;
 
 /// What went wrong, its likely cause, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,25 @@ pub enum SchedError {
         name: String,
         /// Those that are here.
         found: Vec<String>,
+    },
+    /// There is no such scheduler's file.
+    #[error("{}: there is no such file; swtch sched new NAME writes one to begin with", path.display())]
+    NoFile {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// The program that runs schedulers from their files is not here.
+    #[error(
+        "no scx_file, which runs schedulers from their files: it is neither next to swtch nor on PATH; add its directory to PATH"
+    )]
+    NoLoader,
+    /// No program came of a scheduler's file.
+    #[error("{name} is not a scheduler yet: scx_file {how}, and says why above")]
+    NotMade {
+        /// The file.
+        name: String,
+        /// How the compiling ended.
+        how: String,
     },
     /// No scheduler can be loaded here.
     #[error(transparent)]

@@ -36,7 +36,12 @@ pub static SCHEDULERS: [OwnScheduler; 3] = [
         compared: true,
     },
 ];
-const PREFIX: &str = "scx_";
+/// Begins the names of schedulers' programs.
+pub(crate) const PREFIX: &str = "scx_";
+/// The program that runs a scheduler from its file. By itself it is none.
+const LOADER: &str = "file";
+/// What the names of such files end in.
+const FILE_ENDS: [&str; 3] = [".bpf.c", ".bpf.o", ".o"];
 
 /// A scheduler that is here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +50,9 @@ pub struct Found {
     pub name: String,
     /// Its program.
     pub path: PathBuf,
+    /// The file that the program is to run, of a scheduler that is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// Whether it is one of swtch's, and understands its options.
     pub own: bool,
     /// What it is for, of swtch's own.
@@ -62,11 +70,33 @@ impl SearchPath {
         Self(beside.into_iter().chain(std::env::split_paths(path)).collect())
     }
 
-    /// `scx_NAME`; the name may be given with `scx_` too.
+    /// `scx_NAME`; the name may be given with `scx_` too. A file, `NAME.bpf.c` or `NAME.o`, is a scheduler as well.
     ///
     /// # Errors
-    /// [`SchedError::NotFound`], which lists those that are here.
+    /// [`SchedError::NotFound`], which lists those that are here; [`SchedError::NoFile`] and [`SchedError::NoLoader`] for a file.
     pub fn find(&self, name: &str) -> Result<Found, SchedError> {
+        if let Some(stem) = name_of_file(name) {
+            return self.of_file(stem, Path::new(name));
+        }
+        self.program(name)
+    }
+
+    /// A scheduler's file, and the program that runs it.
+    fn of_file(&self, name: &str, file: &Path) -> Result<Found, SchedError> {
+        if !file.is_file() {
+            return Err(SchedError::NoFile { path: file.to_owned() });
+        }
+        let loader = self.program(LOADER).map_err(|_| SchedError::NoLoader)?;
+        Ok(Found {
+            name: name.to_owned(),
+            path: loader.path,
+            file: Some(file.to_owned()),
+            own: true,
+            about: None,
+        })
+    }
+
+    fn program(&self, name: &str) -> Result<Found, SchedError> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         let program = OsString::from(format!("{PREFIX}{name}"));
         // A name with a slash would lead out of these directories.
@@ -87,7 +117,8 @@ impl SearchPath {
                 let name = entry.file_name();
                 let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
                 // Build trees have files like scx_flsched.d next to the programs.
-                if !name.is_empty() && !name.contains('.') && is_executable(&entry.path()) {
+                let is_one = !name.is_empty() && !name.contains('.') && name != LOADER;
+                if is_one && is_executable(&entry.path()) {
                     names.insert(name.to_owned());
                 }
             }
@@ -103,7 +134,13 @@ impl SearchPath {
 
 fn describe(name: &str, path: PathBuf) -> Found {
     let own = SCHEDULERS.iter().find(|own| own.name == name);
-    Found { name: name.to_owned(), path, own: own.is_some(), about: own.map(|own| own.about) }
+    Found { name: name.to_owned(), path, file: None, own: own.is_some(), about: own.map(|own| own.about) }
+}
+
+/// The scheduler's name where a word names its file: the file's, without its end.
+pub(crate) fn name_of_file(word: &str) -> Option<&str> {
+    let name = word.rsplit('/').next()?;
+    FILE_ENDS.iter().find_map(|end| name.strip_suffix(end)).filter(|stem| !stem.is_empty())
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -135,6 +172,21 @@ mod tests {
         assert_eq!(names, [("flsched", true), ("global_fifo", true), ("bpfland", false)]);
         assert_eq!(list[0].path, beside.path().join("scx_flsched"));
         assert_eq!(search_path.find("scx_bpfland").unwrap().path, other.path().join("scx_bpfland"));
+    }
+
+    #[test]
+    fn a_file_is_a_scheduler_and_its_loader_is_not() {
+        let beside = folder(&["scx_file", "scx_flsched", "mine.bpf.c"]);
+        let search_path = SearchPath::new(&beside.path().join("swtch"), OsStr::new(""));
+        let names: Vec<String> = search_path.list().into_iter().map(|found| found.name).collect();
+        assert_eq!(names, ["flsched"]);
+        let file = beside.path().join("mine.bpf.c");
+        let found = search_path.find(file.to_str().unwrap()).unwrap();
+        assert_eq!((found.name.as_str(), found.own), ("mine", true));
+        assert_eq!((found.path, found.file), (beside.path().join("scx_file"), Some(file)));
+        let error = search_path.find("nowhere/mine.o").unwrap_err().to_string();
+        assert!(error.starts_with("nowhere/mine.o: there is no such file"), "{error}");
+        assert!([".o", "x.c", "flsched", "a.o/b"].iter().all(|word| name_of_file(word).is_none()));
     }
 
     #[test]

@@ -4,18 +4,20 @@
 //! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine. Schedulers are other programs, under another
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 //!
-//! Modules: `find` (which there are), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
+//! Modules: `find` (which there are), `file` (one that is a file), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
 //! (kernel against kernel), `error`.
 #![forbid(unsafe_code)]
 
 mod compare;
 pub mod die_with_parent;
 mod error;
+mod file;
 mod find;
 mod kernel_log;
 mod kernels;
 mod lock;
 mod message;
+mod new;
 mod process;
 mod run;
 
@@ -24,10 +26,12 @@ pub use compare::{
     compare_in_vm,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
+pub use file::make_program_for;
 pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};
 pub use kernels::{KernelRun, kernels_table, measures};
 pub use lock::{Lock, status};
 pub use message::SchedulerMessage;
+pub use new::write_new;
 pub use process::Scheduler;
 pub use run::{Ended, Job, run};
 

@@ -46,7 +46,7 @@ impl Scheduler {
         let log = KernelLog::from_now();
         let mut command = Command::new(program);
         command.args(die_with_parent::COMMAND).arg(std::process::id().to_string()).arg("--");
-        command.arg(&found.path).args(arguments);
+        command.arg(&found.path).args(&found.file).args(arguments);
         if found.own && !arguments.iter().any(|word| word == "--json") {
             command.arg("--json");
         }

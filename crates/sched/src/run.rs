@@ -63,7 +63,9 @@ impl Ended {
 /// # Errors
 /// When this machine does not permit it, or it cannot be started. [`Ended`] reports a later failure.
 pub fn run(job: &Job, observer: &mut dyn Observer<SchedProgress>) -> Result<Ended, SchedError> {
-    let lock = permit(&job.found.name, &job.found.name)?;
+    // The advice is a command line, in which a file is named by its path.
+    let word = job.found.file.as_deref().map(|file| file.display().to_string());
+    let lock = permit(word.as_ref().unwrap_or(&job.found.name), &job.found.name)?;
     let mut scheduler = Scheduler::start(&job.found, &job.arguments, &job.program)?;
     let ended = follow(job, &mut scheduler, observer);
     drop(lock);

@@ -89,6 +89,10 @@ fn loaded_bytes(
     bytes: &[u8],
 ) -> Result<usize, object::Error> {
     let end_of = |(offset, length): (u64, u64)| offset.saturating_add(length);
+    if header.program_headers(endian, bytes)?.is_empty() {
+        // An object that no linker has seen is nothing but sections.
+        return Ok(bytes.len());
+    }
     let mut loaded = 0;
     for segment in header.program_headers(endian, bytes)? {
         loaded = loaded.max(end_of(segment.file_range(endian)));

@@ -30,6 +30,9 @@ pub(crate) struct GuestPaths {
     own: Option<PathBuf>,
     /// What an argument names is where that says, too.
     named: BTreeSet<PathBuf>,
+    /// Programs that are next to swtch, and their directory.
+    beside: BTreeSet<PathBuf>,
+    beside_folder: PathBuf,
 }
 
 impl GuestPaths {
@@ -41,11 +44,23 @@ impl GuestPaths {
             here: (!keeps_its_name).then(|| here.to_owned()),
             own: Some(files.absolute(own)),
             named: files.named.clone(),
+            ..Self::default()
         }
+    }
+
+    /// Puts these programs next to swtch, which is `own` here.
+    pub(crate) fn put_beside(&mut self, programs: BTreeSet<PathBuf>, own: &Path) {
+        self.of(own).parent().unwrap_or(Path::new("/")).clone_into(&mut self.beside_folder);
+        self.beside = programs;
     }
 
     /// Where this file or directory is in the guest.
     pub(crate) fn of(&self, path: &Path) -> PathBuf {
+        if self.beside.contains(path)
+            && let Some(name) = path.file_name()
+        {
+            return self.beside_folder.join(name);
+        }
         if self.is_own(path)
             && let Some(name) = path.file_name()
         {

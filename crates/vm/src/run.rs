@@ -142,19 +142,24 @@ fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmErro
     for file in &spec.copy {
         guest_files.copy(file)?;
     }
+    for program in &spec.beside {
+        guest_files.program(program)?;
+    }
     let scheduler = match spec.scheduler.split_first() {
         Some((name, options)) => {
-            let found = scheduler_program(&guest_files, name, first_process)?;
+            let found = scheduler_program(&guest_files, name, first_process, &spec.beside)?;
             guest_files.program(&found)?;
             Some((found, options))
         }
         None => None,
     };
-    let paths = if spec.deterministic {
+    let mut paths = if spec.deterministic {
         GuestPaths::fixed(&guest_files, here, first_process, &words(spec))
     } else {
         GuestPaths::default()
     };
+    let beside = spec.beside.iter().map(|program| guest_files.absolute(program)).collect();
+    paths.put_beside(beside, &guest_files.absolute(first_process));
     let path = paths.path(&path, &guest_files.items);
     let environment: [(&str, &OsStr); 5] = [
         ("PATH", &path),
@@ -186,14 +191,18 @@ fn words(spec: &Spec) -> Vec<OsString> {
     spec.command.iter().skip(1).cloned().chain(paths).collect()
 }
 
-/// `scx_NAME` on PATH, or next to this program.
+/// `scx_NAME` among what is to be next to this program, on PATH, or next to it.
 fn scheduler_program(
     guest_files: &GuestFiles,
     name: &OsStr,
     first_process: &Path,
+    placed: &[PathBuf],
 ) -> Result<PathBuf, VmError> {
     let mut program = OsString::from("scx_");
     program.push(name);
+    if let Some(placed) = placed.iter().find(|path| path.file_name() == Some(&program)) {
+        return Ok(guest_files.absolute(placed));
+    }
     let beside = first_process.with_file_name(&program);
     guest_files
         .find(&program)

@@ -34,6 +34,8 @@ pub struct Spec {
     pub append: String,
     /// Files and directories that travel as well.
     pub copy: Vec<PathBuf>,
+    /// Programs that are next to swtch in the guest, wherever they are here.
+    pub beside: Vec<PathBuf>,
     /// Files and directories of the guest that come back, by their paths relative to the command's directory.
     pub fetch: Vec<PathBuf>,
     /// The directory they come back to, instead of the current one.
@@ -65,6 +67,7 @@ impl Spec {
             update: false,
             append: String::new(),
             copy: Vec::new(),
+            beside: Vec::new(),
             fetch: Vec::new(),
             fetch_into: None,
             deterministic: false,

@@ -11,15 +11,17 @@ use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Enum64};
 use libbpf_rs::{
     Link, Map, MapCore, MapFlags, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
-    set_print,
+    ProgramType, set_print,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use swtch_sched_ext::{CpuCounters, ExitInfo, Verified};
+use swtch_sched_ext::{CpuCounters, ExitInfo, Status, Verified};
 
 /// Bytes for the state of the queues that the kernel writes when an error ends a scheduler; the kernel's own default.
 const DUMP_BYTES: u32 = 32768;
+/// A program of scx_cargo's headers that only finds out what kernels before 6.18 do; schedulers here do not ask.
+const NOT_LOADED: &str = "scx_lib_init_probe";
 /// Begins the names of variables that stand for constants of the running kernel (scx/enums.autogen.bpf.h of scx_cargo 1.1.4).
 const KERNEL_CONSTANT: &str = "__SCX_";
 
@@ -45,18 +47,16 @@ impl Settings {
             .and_then(|builder| builder.open_memory(source.object))
             .map_err(SchedulerError::bpf(format!("open the object of {}", source.name)))?;
         let mut settings = Self { layout, open, exit_kinds: BTreeMap::new() };
-        // It only finds out what kernels before 6.18 do; schedulers here do not ask.
-        for mut program in settings.open.progs_mut().filter(|program| program.name() == "scx_lib_init_probe")
-        {
-            program.set_autoload(false);
-        }
+        settings.leave_out(NOT_LOADED);
         settings.set_kernel_constants()?;
-        settings.set_u32("uei_dump_len", DUMP_BYTES)?;
-        settings
-            .map("uei_dump")?
-            .set_value_size(DUMP_BYTES)
-            .map_err(SchedulerError::bpf("make room for the dump"))?;
-        settings.set_ops("exit_dump_len", &DUMP_BYTES.to_ne_bytes())?;
+        if settings.layout.keeps_exit_info() {
+            settings.set_u32("uei_dump_len", DUMP_BYTES)?;
+            settings
+                .map("uei_dump")?
+                .set_value_size(DUMP_BYTES)
+                .map_err(SchedulerError::bpf("make room for the dump"))?;
+            settings.set_ops("exit_dump_len", &DUMP_BYTES.to_ne_bytes())?;
+        }
         let sequence = hotplug_sequence(Path::new("/"))?;
         settings.set_ops("hotplug_seq", &sequence.to_ne_bytes())?;
         Ok(settings)
@@ -76,6 +76,32 @@ impl Settings {
     /// As [`set_u64`](Self::set_u64).
     pub fn set_u32(&mut self, name: &str, value: u32) -> Result<(), SchedulerError> {
         self.set(name, &value.to_ne_bytes())
+    }
+
+    /// Sets a constant by its name, whatever its size.
+    ///
+    /// # Errors
+    /// When there is no such number among the constants (the error lists them), or it has no room for the value.
+    pub fn set_constant(&mut self, name: &str, value: i128) -> Result<(), SchedulerError> {
+        let names = self.layout.constants();
+        if !names.contains(&name) {
+            let there = if names.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("it has {}", names.join(", "))
+            };
+            return Err(SchedulerError::Constant(format!("no constant {name} can be set; {there}")));
+        }
+        let bytes = self.layout.variable(name)?.1.bytes;
+        let bits = bytes * 8;
+        // As a number with a sign or without one.
+        if !(-(1_i128 << (bits - 1))..1_i128 << bits).contains(&value) {
+            return Err(SchedulerError::Constant(format!(
+                "{value} does not fit into {name}, which has {bits} bits"
+            )));
+        }
+        // The low bytes are first on all machines that sched_ext runs on, and these are the constant's.
+        self.set(name, &value.to_le_bytes()[..bytes])
     }
 
     /// Sets an array of bytes, or the beginning of one.
@@ -275,6 +301,22 @@ impl Running {
         Ok(())
     }
 
+    /// Attaches every program that is neither a callback nor called by others, by its section, until the scheduler ends.
+    ///
+    /// # Errors
+    /// When the kernel refuses one.
+    pub fn attach_others(&self) -> Result<(), SchedulerError> {
+        let is_called = |kind: ProgramType| matches!(kind, ProgramType::StructOps | ProgramType::Syscall);
+        let others =
+            self.object.progs_mut().filter(|program| program.autoload() && !is_called(program.prog_type()));
+        for program in others {
+            let name = program.name().to_string_lossy().into_owned();
+            let link = program.attach().map_err(SchedulerError::bpf(format!("attach {name}")))?;
+            self.others.borrow_mut().push(link);
+        }
+        Ok(())
+    }
+
     /// The counters of every CPU; none where the scheduler keeps none.
     ///
     /// # Errors
@@ -293,8 +335,22 @@ impl Running {
     /// # Errors
     /// When it cannot be read.
     pub fn exit_info(&self) -> Result<Option<ExitInfo>, SchedulerError> {
+        if !self.layout.keeps_exit_info() {
+            return Ok(None);
+        }
         let (record, dump) = (self.variable("uei")?, self.variable("uei_dump")?);
         Ok(exit::parse(&self.layout.exit_info, &record, &dump, &self.exit_kinds))
+    }
+
+    /// Whether the kernel has ended it: by its account, or, where the scheduler keeps none, by the kernel's state.
+    ///
+    /// # Errors
+    /// When neither can be read.
+    pub fn is_over(&self) -> Result<bool, SchedulerError> {
+        if self.layout.keeps_exit_info() {
+            return Ok(self.exit_info()?.is_some());
+        }
+        Ok(!Status::read(Path::new("/")).is_loaded())
     }
 
     /// Ends it: returns when all tasks are back with the kernel's own scheduler.

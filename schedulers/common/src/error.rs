@@ -23,6 +23,9 @@ pub enum SchedulerError {
         /// What it lacks.
         what: String,
     },
+    /// A constant cannot be set.
+    #[error("{0}")]
+    Constant(String),
     /// A file of the kernel's cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {

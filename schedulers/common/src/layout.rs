@@ -41,7 +41,8 @@ impl Layout {
             .ok_or_else(|| SchedulerError::missing("description of its types (BTF)"))?;
         let mut layout = Self {
             ops: structure(&btf, "sched_ext_ops")?,
-            exit_info: structure(&btf, "user_exit_info")?,
+            // A scheduler from elsewhere may keep no account of its end.
+            exit_info: structure(&btf, "user_exit_info").unwrap_or_default(),
             ..Self::default()
         };
         for section in btf.type_by_kind::<DataSec<'_>>() {
@@ -64,11 +65,27 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Whether the scheduler keeps the kernel's account of its end (`UEI_DEFINE(uei)` of scx_cargo's headers).
+    pub(crate) fn keeps_exit_info(&self) -> bool {
+        !self.exit_info.is_empty() && self.variables.contains_key("uei")
+    }
+
     /// Section and place of a variable.
     pub(crate) fn variable(&self, name: &str) -> Result<(&str, Place), SchedulerError> {
         let found = self.variables.get(name);
         let (section, place) = found.ok_or_else(|| SchedulerError::missing(format!("variable {name}")))?;
         Ok((section, *place))
+    }
+
+    /// The constants that a user may set: numbers among what is read only, without those that loaders set.
+    pub(crate) fn constants(&self) -> Vec<&str> {
+        let is_of_headers =
+            |name: &str| ["__", "uei_", "scx_lib_"].iter().any(|start| name.starts_with(start));
+        let is_set = |name: &str, section: &str, place: &Place| {
+            section == ".rodata" && matches!(place.bytes, 1 | 2 | 4 | 8) && !is_of_headers(name)
+        };
+        let constants = self.variables.iter().filter(|(name, (section, place))| is_set(name, section, place));
+        constants.map(|(name, _)| name.as_str()).collect()
     }
 
     /// The variables whose names begin so.

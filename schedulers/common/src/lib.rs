@@ -26,6 +26,6 @@ pub use attach::{Loaded, Running, Settings};
 pub use counters::total;
 pub use error::SchedulerError;
 pub use options::{Options, parse_duration};
-pub use program::{Source, Worker, report_usage, run};
+pub use program::{Source, Worker, complain, report_usage, run};
 pub use reporter::Reporter;
 pub use swtch_sched_ext::SchedulerEvent;

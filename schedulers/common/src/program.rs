@@ -70,7 +70,8 @@ pub fn report_usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }
 
-fn complain(name: &str, text: &str) {
+/// One line on standard error, in the name of the program `scx_NAME`.
+pub fn complain(name: &str, text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr().lock(), "scx_{name}: {}", text.replace('\n', " "));
 }
@@ -130,7 +131,7 @@ impl Attached {
         let (mut next_stats, mut next_adoption) = (every, ADOPT_EVERY);
         loop {
             let elapsed = self.start.elapsed();
-            if self.running.exit_info()?.is_some() {
+            if self.running.is_over()? {
                 return Ok(EndCause::Kernel);
             }
             if self.stop.load(Ordering::Relaxed) {

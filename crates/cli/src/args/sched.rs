@@ -42,7 +42,9 @@ const EXAMPLES: &str = "Examples:\n  \
     swtch sched flsched --for 60s                     the whole machine, for a minute\n  \
     swtch sched flsched --only-pid $(pidof server)    one process and its children\n  \
     swtch sched flsched --only-cgroup /sys/fs/cgroup/batch.slice\n  \
-    swtch sched flsched --help                        what it is good for, and its options\n\n\
+    swtch sched flsched --help                        what it is good for, and its options\n  \
+    swtch sched new mine                              writes mine.bpf.c and its test\n  \
+    swtch sched mine.bpf.c --set slice_ns=1ms --for 10s\n\n\
     It needs root, runs until Ctrl-C, --for or until the kernel ends it, and says why it ended.\n\
     When swtch ends, however it ends, the scheduler is unloaded and the kernel's own runs again.\n\
     Options of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH,\n\
@@ -55,6 +57,8 @@ pub(crate) enum SchedCommand {
     Status(JsonArgs),
     /// List the schedulers in swtch's directory and on PATH
     List(JsonArgs),
+    /// Write a commented scheduler, NAME.bpf.c, and its test
+    New(NewArgs),
     /// Run a command under several schedulers in turn, and compare them in one table
     Compare(Box<CompareArgs>),
     /// Makes a program die with the process that starts it
@@ -62,6 +66,21 @@ pub(crate) enum SchedCommand {
     DieWithParent(DieWithParentArgs),
     #[command(external_subcommand)]
     Run(Vec<OsString>),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch sched new mine\n  \
+    sh mine.test.sh                                   compiles it and runs it in a virtual machine\n  \
+    swtch sched mine.bpf.c --for 10s                  runs it here\n\n\
+    No file is overwritten. Exit status: 0 done, 1 failed.")]
+pub(crate) struct NewArgs {
+    /// Its name: letters, digits and _
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The directory to write into [default: this one]
+    #[arg(short, long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -76,8 +95,8 @@ pub(crate) struct DieWithParentArgs {
     swtch sched compare --policies stock,fifo,rr -- sleep 0.1\n  \
     swtch sched compare --vm --runs 2 --no-record --policies stock,flsched -- hackbench -p -g 1 -l 20\n  \
     swtch sched compare --vm --deterministic --policies stock,'flsched --slice 20ms' -- hackbench -p -g 1 -l 20\n\n\
-    Policies: stock (as the command is), fifo and rr (real-time, priority 1), and any scheduler of\n\
-    'swtch sched list'. The command runs once under each to warm up, then --runs times in turn, and\n\
+    Policies: stock (as the command is), fifo and rr (real-time, priority 1), any scheduler of\n\
+    'swtch sched list', and any file of one: mine.bpf.c, 'mine.bpf.c --set slice_ns=1ms', mine.o. The command runs once under each to warm up, then --runs times in turn, and\n\
     once more recorded, for waits and the bill. Its output is not shown.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct CompareArgs {

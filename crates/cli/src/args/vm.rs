@@ -42,7 +42,7 @@ pub(crate) struct VmArgs {
     /// Count instructions instead of time, without randomness: the same command gives the same figures
     #[arg(long)]
     pub(crate) deterministic: bool,
-    /// Load the scheduler scx_NAME first; its options follow in the same word
+    /// Load the scheduler scx_NAME, or NAME.bpf.c, first; its options follow in the same word
     #[arg(long, value_name = "NAME")]
     pub(crate) sched: Option<String>,
     /// Kill the command after this time, e.g. 30s

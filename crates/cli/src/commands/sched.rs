@@ -3,7 +3,7 @@
 mod compare;
 
 use crate::args::JsonArgs;
-use crate::args::sched::{DieWithParentArgs, SchedArgs, SchedCommand};
+use crate::args::sched::{DieWithParentArgs, NewArgs, SchedArgs, SchedCommand};
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
         SchedCommand::Status(args) => status(args),
         SchedCommand::List(args) => list(args),
         SchedCommand::Compare(args) => compare::run(args),
+        SchedCommand::New(args) => new(args),
         SchedCommand::DieWithParent(args) => die_with_parent(args),
         SchedCommand::Run(words) => scheduler(words),
     }
@@ -67,6 +68,16 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes a scheduler to begin with.
+fn new(args: &NewArgs) -> anyhow::Result<ExitCode> {
+    let [source, test] = swtch_sched::write_new(&args.name, &args.out)?;
+    let (source, test) = (source.display(), test.display());
+    output::print(&format!(
+        "{source} is a scheduler with one queue, first in, first out; {test} runs it in a virtual machine.\n"
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
 fn die_with_parent(args: &DieWithParentArgs) -> anyhow::Result<ExitCode> {
     let program = args.program.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     Err(swtch_sched::die_with_parent::exec(args.parent, &args.program))
@@ -82,7 +93,7 @@ fn scheduler(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let found = search_path.find(&name.to_string_lossy())?;
     let asks = |words: &[&str]| arguments.iter().any(|word| words.iter().any(|asked| word == asked));
     if asks(&["--help", "-h", "--version", "-V"]) {
-        let error = Command::new(&found.path).args(arguments).exec();
+        let error = Command::new(&found.path).args(&found.file).args(arguments).exec();
         return Err(error).with_context(|| format!("cannot run {}", found.path.display()));
     }
     let mut job = Job { found, arguments: arguments.to_vec(), duration: None, program };
@@ -147,7 +158,8 @@ mod tests {
     use super::*;
 
     fn foreign(arguments: &[&str]) -> anyhow::Result<Job> {
-        let found = Found { name: "x".to_owned(), path: "/bin/scx_x".into(), own: false, about: None };
+        let found =
+            Found { name: "x".to_owned(), path: "/bin/scx_x".into(), file: None, own: false, about: None };
         let arguments = arguments.iter().map(OsString::from).collect();
         let mut job = Job { found, arguments, duration: None, program: "/bin/swtch".into() };
         for_others(&mut job).map(|()| job)

@@ -14,7 +14,7 @@ use std::slice;
 use std::time::Duration;
 use swtch_decide::diff_profiles;
 use swtch_report::terminal;
-use swtch_sched::{KernelRun, SchedError, kernels_table, measures};
+use swtch_sched::{KernelRun, SchedError, SearchPath, kernels_table, make_program_for, measures};
 use swtch_units::Observer;
 use swtch_vm::{Accelerator, Event, Spec, Stream};
 
@@ -24,10 +24,15 @@ const TICK: Duration = Duration::from_millis(120);
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
     let own = env::current_exe().context("cannot find this program, which the guest needs")?;
     let command = with_own_program(&args.command, &own);
-    let specs = args.specs(&command);
+    let mut specs = args.specs(&command);
     // Before the first guest boots.
     for spec in &specs {
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
+    }
+    let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
+    let search_path = SearchPath::new(&own, &env::var_os("PATH").unwrap_or_default());
+    for spec in &mut specs {
+        make_program_for(spec, &search_path, made.path())?;
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
 }

@@ -5,6 +5,7 @@ use super::policy::{CHRT, Policy};
 use super::{ComparisonJob, check};
 use crate::SchedProgress;
 use crate::error::SchedError;
+use crate::file::make_program;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -66,11 +67,15 @@ fn boot(
     mut printed: KeptOutput<'_, SchedProgress, impl Fn(&str) -> SchedProgress>,
 ) -> Result<Comparison, SchedError> {
     let mut spec = Spec { command: command(job, policies), ..guest.spec.clone() };
+    let made = tempfile::tempdir().map_err(SchedError::system("making a directory for schedulers"))?;
     for policy in policies {
         match policy {
             Policy::Stock => {}
             Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
-            Policy::Scheduler { name, .. } => spec.copy.push(job.search_path.find(name)?.path),
+            Policy::Scheduler { name, file: None, .. } => spec.copy.push(job.search_path.find(name)?.path),
+            Policy::Scheduler { file: Some(file), .. } => {
+                spec.beside.push(make_program(&job.search_path.find(file)?, made.path())?);
+            }
         }
     }
     if let Some(out) = &job.out {

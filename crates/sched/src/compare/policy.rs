@@ -1,7 +1,7 @@
 //! Policies by name.
 
 use crate::error::SchedError;
-use crate::find::{Found, SearchPath};
+use crate::find::{Found, SearchPath, name_of_file};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
@@ -18,8 +18,10 @@ pub enum Policy {
     RoundRobin,
     /// A sched_ext scheduler and its options.
     Scheduler {
-        /// Without `scx_`.
+        /// Without `scx_`; of a file, without its directory and end.
         name: String,
+        /// The file, of a scheduler that is one.
+        file: Option<String>,
         /// Options.
         options: Vec<String>,
     },
@@ -43,7 +45,12 @@ impl FromStr for Policy {
             "stock" if options.is_empty() => Self::Stock,
             "fifo" if options.is_empty() => Self::Fifo,
             "rr" if options.is_empty() => Self::RoundRobin,
-            _ => Self::Scheduler { name: name.strip_prefix("scx_").unwrap_or(&name).to_owned(), options },
+            _ => {
+                let stem = name_of_file(&name).map(str::to_owned);
+                let file = stem.is_some().then(|| name.clone());
+                let known = stem.unwrap_or_else(|| name.strip_prefix("scx_").unwrap_or(&name).to_owned());
+                Self::Scheduler { name: known, file, options }
+            }
         })
     }
 }
@@ -54,7 +61,7 @@ impl fmt::Display for Policy {
             Self::Stock => formatter.write_str("stock"),
             Self::Fifo => formatter.write_str("fifo"),
             Self::RoundRobin => formatter.write_str("rr"),
-            Self::Scheduler { name, options } => {
+            Self::Scheduler { name, options, .. } => {
                 formatter.write_str(name)?;
                 options.iter().try_for_each(|option| write!(formatter, " {option}"))
             }
@@ -87,8 +94,9 @@ impl Policy {
             _ => &[],
         };
         let (found, arguments) = match self {
-            Self::Scheduler { name, options } => {
-                (Some(search_path.find(name)?), options.iter().map(OsString::from).collect())
+            Self::Scheduler { name, file, options } => {
+                let found = search_path.find(file.as_ref().unwrap_or(name))?;
+                (Some(found), options.iter().map(OsString::from).collect())
             }
             _ => (None, Vec::new()),
         };
@@ -108,6 +116,7 @@ mod tests {
             [Policy::Stock, Policy::Fifo, Policy::RoundRobin]
         );
         assert_eq!(policy("scx_bpfland").to_string(), "bpfland");
+        assert_eq!(policy("dir/mine.bpf.c --set a=1").to_string(), "mine --set a=1");
         assert_eq!(policy("flsched --slice 5ms").to_string(), "flsched --slice 5ms");
     }
 }

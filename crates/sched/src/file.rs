@@ -1,0 +1,41 @@
+//! Schedulers that are files, on their way into a guest: there is no compiler there, so each becomes a program of its own here.
+
+use crate::error::SchedError;
+use crate::find::{Found, PREFIX, SearchPath, name_of_file};
+use crate::process::in_words;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use swtch_vm::Spec;
+
+/// Makes `scx_NAME` of a scheduler's file in a directory. What the compiler says passes to standard error.
+pub(crate) fn make_program(found: &Found, folder: &Path) -> Result<PathBuf, SchedError> {
+    let program = folder.join(format!("{PREFIX}{}", found.name));
+    let status = Command::new(&found.path)
+        .args(&found.file)
+        .arg("--program")
+        .arg(&program)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(SchedError::system(format!("starting {}", found.path.display())))?;
+    if status.success() {
+        return Ok(program);
+    }
+    let name = found.file.as_deref().unwrap_or(&found.path).display().to_string();
+    Err(SchedError::NotMade { name, how: in_words(status) })
+}
+
+/// Where a guest is to load a scheduler that is a file: the file becomes a program in `folder`, and its name takes the file's place.
+///
+/// # Errors
+/// When the file or its loader is not here, or it does not compile.
+pub fn make_program_for(spec: &mut Spec, search_path: &SearchPath, folder: &Path) -> Result<(), SchedError> {
+    let Some(word) = spec.scheduler.first_mut() else { return Ok(()) };
+    let name = word.to_string_lossy().into_owned();
+    if name_of_file(&name).is_none() {
+        return Ok(());
+    }
+    let found = search_path.find(&name)?;
+    spec.beside.push(make_program(&found, folder)?);
+    *word = found.name.into();
+    Ok(())
+}
