@@ -167,13 +167,15 @@ def diff(
     Raises `UsageError` when the sides cannot be compared or a limit cannot be decided, `OSError`, `TraceError` and `ProfileError` as `Trace.load`
     and `Profile.load` do.
     """
-    sides = [_side(old), _side(new)]
-    if any(isinstance(one, Profile) for side in sides for one in side):
+    before, after = _side(old), _side(new)
+    if any(isinstance(one, Profile) for one in [*before, *after]):
         if fail_if:
             raise _native.UsageError("fail_if is about Traces, and these are Profiles; leave it out")
-        document = _native.diff_profiles(*([_profile(one).to_json() for one in side] for side in sides))
+        profiles = [[_profile(one).to_json() for one in side] for side in (before, after)]
+        document = _native.diff_profiles(profiles[0], profiles[1])
     else:
-        document = _native.diff(*([_path(one) for one in side] for side in sides), list(fail_if))
+        paths = [[_path(one) for one in side] for side in (before, after)]
+        document = _native.diff(paths[0], paths[1], list(fail_if))
     return from_document(Diff, json.loads(document))
 
 
