@@ -174,7 +174,7 @@ def diff(
         profiles = [[_profile(one).to_json() for one in side] for side in (before, after)]
         document = _native.diff_profiles(profiles[0], profiles[1])
     else:
-        paths = [[_path(one) for one in side] for side in (before, after)]
+        paths = [[_path(one) for one in side if not isinstance(one, Profile)] for side in (before, after)]
         document = _native.diff(paths[0], paths[1], list(fail_if))
     return from_document(Diff, json.loads(document))
 
