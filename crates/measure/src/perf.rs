@@ -2,7 +2,9 @@
 
 use crate::sys;
 use rustix::fd::{FromRawFd, OwnedFd};
-use std::fs;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::{fs, io};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +26,22 @@ impl Event {
     /// System calls, where the kernel counts them and this process may see the number of their tracepoint.
     pub(crate) fn system_calls() -> Option<Self> {
         let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-        let read = |root| fs::read_to_string(format!("{root}/events/raw_syscalls/sys_enter/id")).ok();
-        let id = roots.into_iter().find_map(read)?.trim().parse().ok()?;
-        Some(Self { kind: 2, config: id, user_only: false })
+        let read = |root| fs::read_to_string(format!("{root}/{SYSTEM_CALL_ID}")).ok();
+        let id = roots.into_iter().find_map(read).or_else(|| from_unmounted_tracefs().ok());
+        Some(Self { kind: 2, config: id?.trim().parse().ok()?, user_only: false })
     }
+}
+
+/// The number of the tracepoint, below tracefs.
+const SYSTEM_CALL_ID: &str = "events/raw_syscalls/sys_enter/id";
+
+/// The same where nobody has mounted tracefs: root may look into it without mounting it anywhere.
+fn from_unmounted_tracefs() -> io::Result<String> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY)?;
+    let file = openat(&root, SYSTEM_CALL_ID, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    io::read_to_string(fs::File::from(file))
 }
 
 /// The first 64 bytes of `struct perf_event_attr`, which every kernel with perf events knows (`PERF_ATTR_SIZE_VER0`).
