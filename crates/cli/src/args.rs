@@ -11,6 +11,7 @@ pub(crate) mod keep;
 pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod sched;
+pub(crate) mod sched_bench;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;

@@ -3,10 +3,11 @@
 //! Documents come out of here, and `report` prints them.
 //!
 //! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
-//! runs), `policies` (schedulers by their runs), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
+//! runs), `policies` (schedulers by their runs), `bench` (schedulers on many loads), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
 //! decisions are about), `pairs` (which programs switch because of which), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
+mod bench;
 pub mod check;
 pub mod compare;
 mod diff;
@@ -20,6 +21,7 @@ pub mod remedies;
 pub mod runs;
 mod verdict;
 
+pub use bench::{Against, BenchDocument, Cell, judge_bench};
 pub use diff::{
     Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, diff, diff_profiles, diff_traces, words,
 };

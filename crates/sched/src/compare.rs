@@ -3,7 +3,7 @@
 //! Times and switches come from runs without a recorder: a recorder is a task of its own and changes the schedule that it observes. Waits
 //! and the bill come from one more run of each policy, which is recorded.
 
-mod counted;
+pub(crate) mod counted;
 mod figures;
 mod guest;
 mod policy;
@@ -11,6 +11,7 @@ mod recorded;
 
 pub use figures::{Comparison, Figure, Machine, PolicyRuns};
 pub use guest::{Guest, compare_in_vm};
+pub(crate) use guest::{run_in_guest, take_along};
 pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
 
@@ -23,6 +24,7 @@ use counted::Counted;
 use policy::Prepared;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use swtch_cost::CostModel;
 use swtch_sched_ext::{Refusal, Status};
 use swtch_units::Observer;
@@ -160,9 +162,9 @@ fn run_step(
     };
     match step {
         Step::WarmUp => {
-            counted::run(job, one, &mut stop)?;
+            counted::run(one, &job.command, Stdio::null(), &mut stop)?;
         }
-        Step::Counted => collected.counted.push(counted::run(job, one, &mut stop)?),
+        Step::Counted => collected.counted.push(counted::run(one, &job.command, Stdio::null(), &mut stop)?),
         Step::Recorded => collected.recorded = Some(recorded::run(job, one, &mut stop)?),
     }
     if let Some(mut scheduler) = scheduler {

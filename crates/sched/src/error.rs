@@ -63,6 +63,44 @@ pub enum SchedError {
         /// Why, in its own or the kernel's words.
         why: String,
     },
+    /// There is no such load.
+    #[error("no load {name}; there are: {known}")]
+    NoLoad {
+        /// As it was given.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A load's program is not installed.
+    #[error(
+        "the load {load} needs {program}, which is not on PATH: apt-get install rt-tests linux-perf stress-ng, or choose others with --loads"
+    )]
+    NoProgram {
+        /// The load.
+        load: String,
+        /// The program.
+        program: String,
+    },
+    /// The output of a load lacks a figure.
+    #[error(
+        "under {policy}, the output of {load} does not have its {metric}; is it another version of the program?"
+    )]
+    NoMetric {
+        /// The load.
+        load: String,
+        /// The figure.
+        metric: String,
+        /// Under which policy.
+        policy: String,
+    },
+    /// A folder of results cannot be gone on with.
+    #[error("cannot go on with {}: {why}; give another directory", path.display())]
+    OtherResults {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// What was asked for makes no sense.
     #[error("{0}")]
     Wish(String),

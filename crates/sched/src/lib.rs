@@ -1,13 +1,14 @@
 //! Runs a sched_ext scheduler as a process of its own, and compares schedulers on a job.
 //!
 //! [`run()`] starts `scx_NAME`, watches it and reports why it ended. [`status`] is the kernel's view. [`compare()`] runs a command under
-//! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine. Schedulers are other programs, under another
+//! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine, [`bench()`] many loads. Schedulers are other programs, under another
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 //!
 //! Modules: `find` (which there are), `file` (one that is a file), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
 //! (kernel against kernel), `error`.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod compare;
 pub mod die_with_parent;
 mod error;
@@ -21,6 +22,10 @@ mod new;
 mod process;
 mod run;
 
+pub use bench::{
+    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, bench, loads, loads_named,
+    run_column,
+};
 pub use compare::{
     BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,
     compare_in_vm,

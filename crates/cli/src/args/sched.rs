@@ -1,5 +1,6 @@
 //! Arguments of `swtch sched`.
 
+use super::sched_bench::BenchArgs;
 use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -61,6 +62,8 @@ pub(crate) enum SchedCommand {
     New(NewArgs),
     /// Run a command under several schedulers in turn, and compare them in one table
     Compare(Box<CompareArgs>),
+    /// Run many loads under several schedulers in virtual machines, and print one table
+    Bench(Box<BenchArgs>),
     /// Makes a program die with the process that starts it
     #[command(hide = true)]
     DieWithParent(DieWithParentArgs),

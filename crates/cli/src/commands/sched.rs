@@ -1,5 +1,6 @@
 //! `swtch sched`.
 
+mod bench;
 mod compare;
 
 use crate::args::JsonArgs;
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
         SchedCommand::List(args) => list(args),
         SchedCommand::Compare(args) => compare::run(args),
         SchedCommand::New(args) => new(args),
+        SchedCommand::Bench(args) => bench::run(args),
         SchedCommand::DieWithParent(args) => die_with_parent(args),
         SchedCommand::Run(words) => scheduler(words),
     }

@@ -1,5 +1,6 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
+mod bench;
 mod capabilities;
 mod compared;
 mod diff;
@@ -24,6 +25,7 @@ use swtch_topology::Placement;
 use swtch_units::{Bytes, TextTable, format_ns};
 
 pub use crate::wording::wrap::{WIDTH, paragraph};
+pub use bench::bench;
 pub use capabilities::capabilities;
 pub use compared::compared;
 pub use diff::diff;

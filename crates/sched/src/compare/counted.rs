@@ -1,7 +1,7 @@
 //! One run without a recorder: time and switches.
 
-use super::ComparisonJob;
-use super::policy::{CHRT, Prepared};
+use super::policy::CHRT;
+pub(crate) use super::policy::Prepared;
 use crate::error::SchedError;
 use crate::process::in_words;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -21,26 +21,27 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// What one run took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     /// From its start to its end.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Switches of the command and its descendants, away from them because they waited for something.
-    pub(super) voluntary: u64,
+    pub(crate) voluntary: u64,
     /// And those where they could have gone on.
-    pub(super) involuntary: u64,
+    pub(crate) involuntary: u64,
     /// Switches on the whole machine, from and to the idle task among them.
     pub(super) machine: Option<u64>,
 }
 
-pub(super) fn run(
-    job: &ComparisonJob,
+pub(crate) fn run(
     one: &Prepared,
+    words: &[OsString],
+    stdout: Stdio,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Counted, SchedError> {
     let before = switches()?;
     let machine_before = machine_switches();
     let began = Instant::now();
-    under(one, &job.command, stop)?;
+    under(one, words, stdout, stop)?;
     let seconds = began.elapsed().as_secs_f64();
     let machine = machine_switches().zip(machine_before).map(|(after, before)| after - before);
     let after = switches()?;
@@ -56,11 +57,12 @@ pub(super) fn run(
 pub(super) fn under(
     one: &Prepared,
     words: &[OsString],
+    stdout: Stdio,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<(), SchedError> {
     let prefixed: Vec<OsString> =
         one.prefix.iter().map(OsString::from).chain(words.iter().cloned()).collect();
-    finish(one, &prefixed, words, stop)
+    finish(one, &prefixed, words, stdout, stop)
 }
 
 /// Runs the words; `shown` is what the user knows of them.
@@ -68,6 +70,7 @@ pub(super) fn finish(
     one: &Prepared,
     words: &[OsString],
     shown: &[OsString],
+    stdout: Stdio,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<(), SchedError> {
     let failed = |how: String| SchedError::Command {
@@ -81,7 +84,7 @@ pub(super) fn finish(
     let mut complaints = tempfile::tempfile().map_err(SchedError::system("making a file for complaints"))?;
     let errors = complaints.try_clone().map_err(SchedError::system("making a file for complaints"))?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+    command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(errors).process_group(0);
     let mut child = command.spawn().map_err(|error| {
         let missing = program == CHRT && error.kind() == io::ErrorKind::NotFound;
         let advice = if missing { "; fifo and rr need chrt: apt-get install util-linux" } else { "" };
@@ -150,17 +153,20 @@ mod tests {
 
     #[test]
     fn a_failure_has_the_commands_last_words() {
-        let error =
-            under(&stock(), &words("echo no such table >&2; exit 3"), &mut || false).unwrap_err().to_string();
+        let error = under(&stock(), &words("echo no such table >&2; exit 3"), Stdio::null(), &mut || false)
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "under stock, sh ended with status 3 (no such table); there is nothing to compare");
-        let absent = under(&stock(), &["no-such-program".into()], &mut || false).unwrap_err().to_string();
+        let absent = under(&stock(), &["no-such-program".into()], Stdio::null(), &mut || false)
+            .unwrap_err()
+            .to_string();
         assert!(absent.contains("cannot be started"), "{absent}");
     }
 
     #[test]
     fn a_command_that_goes_on_for_ever_can_be_stopped() {
         let began = Instant::now();
-        let error = under(&stock(), &words("sleep 1000"), &mut || true).unwrap_err();
+        let error = under(&stock(), &words("sleep 1000"), Stdio::null(), &mut || true).unwrap_err();
         assert!(matches!(error, SchedError::Interrupted));
         assert!(began.elapsed() < Duration::from_secs(60));
     }
@@ -168,7 +174,7 @@ mod tests {
     #[test]
     fn this_kernel_counts_switches() {
         let before = switches().unwrap();
-        under(&stock(), &words("sleep 0.01; sleep 0.01"), &mut || false).unwrap();
+        under(&stock(), &words("sleep 0.01; sleep 0.01"), Stdio::null(), &mut || false).unwrap();
         let after = switches().unwrap();
         assert!(after.0 > before.0 && machine_switches().is_some());
     }

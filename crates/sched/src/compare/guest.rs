@@ -6,11 +6,12 @@ use super::{ComparisonJob, check};
 use crate::SchedProgress;
 use crate::error::SchedError;
 use crate::file::make_program;
+use crate::find::SearchPath;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use swtch_units::Observer;
-use swtch_vm::{Accelerator, KeptOutput, Spec, VmError, last_complaint};
+use swtch_vm::{Accelerator, KeptOutput, Outcome, Spec, VmError, last_complaint};
 
 /// Where the guest keeps Traces, below the current directory.
 const TRACES: &str = "compared-traces";
@@ -64,19 +65,12 @@ fn boot(
     guest: &Guest,
     policies: &[Policy],
     names: &str,
-    mut printed: KeptOutput<'_, SchedProgress, impl Fn(&str) -> SchedProgress>,
+    printed: KeptOutput<'_, SchedProgress, impl Fn(&str) -> SchedProgress>,
 ) -> Result<Comparison, SchedError> {
     let mut spec = Spec { command: command(job, policies), ..guest.spec.clone() };
     let made = tempfile::tempdir().map_err(SchedError::system("making a directory for schedulers"))?;
     for policy in policies {
-        match policy {
-            Policy::Stock => {}
-            Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
-            Policy::Scheduler { name, file: None, .. } => spec.copy.push(job.search_path.find(name)?.path),
-            Policy::Scheduler { file: Some(file), .. } => {
-                spec.beside.push(make_program(&job.search_path.find(file)?, made.path())?);
-            }
-        }
+        take_along(&mut spec, policy, &job.search_path, made.path())?;
     }
     if let Some(out) = &job.out {
         fs::create_dir_all(out)
@@ -84,15 +78,8 @@ fn boot(
         spec.fetch = vec![TRACES.into()];
         spec.fetch_into = Some(out.clone());
     }
-    let failed = |source: VmError| match source {
-        VmError::Interrupted => SchedError::Interrupted,
-        source => SchedError::Vm { policies: names.to_owned(), source: Box::new(source) },
-    };
-    let outcome = swtch_vm::run(&spec, &job.program, &mut printed).map_err(failed)?;
-    if outcome.exited.shell_status() != 0 {
-        return Err(SchedError::InGuest(complaint(names, outcome.exited.shell_status(), &printed.stderr)));
-    }
-    let mut part: Comparison = serde_json::from_slice(&printed.stdout).map_err(|error| {
+    let (printed, outcome) = run_in_guest(&spec, &job.program, names, printed)?;
+    let mut part: Comparison = serde_json::from_slice(&printed).map_err(|error| {
         SchedError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
     })?;
     part.command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -101,6 +88,42 @@ fn boot(
         keep(&mut part, out)?;
     }
     Ok(part)
+}
+
+/// What a policy needs in a guest travels there; `made` is a directory for what has to be made.
+pub(crate) fn take_along(
+    spec: &mut Spec,
+    policy: &Policy,
+    search_path: &SearchPath,
+    made: &Path,
+) -> Result<(), SchedError> {
+    match policy {
+        Policy::Stock => {}
+        Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
+        Policy::Scheduler { name, file: None, .. } => spec.copy.push(search_path.find(name)?.path),
+        Policy::Scheduler { file: Some(file), .. } => {
+            spec.beside.push(make_program(&search_path.find(file)?, made)?);
+        }
+    }
+    Ok(())
+}
+
+/// Runs this program in the guest, and returns what it printed there.
+pub(crate) fn run_in_guest(
+    spec: &Spec,
+    program: &Path,
+    names: &str,
+    mut printed: KeptOutput<'_, SchedProgress, impl Fn(&str) -> SchedProgress>,
+) -> Result<(Vec<u8>, Outcome), SchedError> {
+    let failed = |source: VmError| match source {
+        VmError::Interrupted => SchedError::Interrupted,
+        source => SchedError::Vm { policies: names.to_owned(), source: Box::new(source) },
+    };
+    let outcome = swtch_vm::run(spec, program, &mut printed).map_err(failed)?;
+    if outcome.exited.shell_status() != 0 {
+        return Err(SchedError::InGuest(complaint(names, outcome.exited.shell_status(), &printed.stderr)));
+    }
+    Ok((printed.stdout, outcome))
 }
 
 /// What the guest is to run: this program, for these policies.
@@ -151,7 +174,6 @@ fn name(accelerator: Accelerator) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::SearchPath;
     use std::ffi::OsStr;
 
     #[test]

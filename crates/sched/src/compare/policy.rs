@@ -74,19 +74,19 @@ pub(super) const CHRT: &str = "chrt";
 
 /// A policy that this machine has what is needed for.
 #[derive(Clone, Debug)]
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// As it is shown.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Before the command.
-    pub(super) prefix: &'static [&'static str],
+    pub(crate) prefix: &'static [&'static str],
     /// The scheduler, if it is one.
-    pub(super) found: Option<Found>,
+    pub(crate) found: Option<Found>,
     /// Its options.
-    pub(super) arguments: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
 }
 
 impl Policy {
-    pub(super) fn prepare(&self, search_path: &SearchPath) -> Result<Prepared, SchedError> {
+    pub(crate) fn prepare(&self, search_path: &SearchPath) -> Result<Prepared, SchedError> {
         let name = self.to_string();
         let prefix: &[&str] = match self {
             Self::Fifo => &[CHRT, "--fifo", "1"],

@@ -6,6 +6,7 @@ use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use swtch_cost::{Inputs, Range, bill};
 use swtch_trace::tables::{HistogramRow, TaskRow};
 use swtch_trace::{Trace, figures};
@@ -67,7 +68,7 @@ pub(super) fn run(
     words.extend([folder.clone().into_os_string(), "--".into()]);
     words.extend(one.prefix.iter().map(OsString::from));
     words.extend(job.command.iter().cloned());
-    counted::finish(one, &words, &job.command, stop)?;
+    counted::finish(one, &words, &job.command, Stdio::null(), stop)?;
     let recorded = read(job, &folder)?;
     Ok(Recorded { trace: job.out.is_some().then_some(folder), ..recorded })
 }

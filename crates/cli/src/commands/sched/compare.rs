@@ -34,20 +34,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         program,
         search_path,
     };
-    let mut line = ProgressLine::at_once("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}", Some(0));
-    if args.vm {
-        line.show_always(|bar| bar.enable_steady_tick(TICK));
-    }
-    let show = |line: &mut ProgressLine, progress: &SchedProgress| {
-        if let SchedProgress::Step { done, of, next } = progress {
-            line.show_always(|bar| {
-                bar.set_length(*of as u64);
-                bar.set_position(*done as u64);
-                bar.set_message(next.clone());
-            });
-        }
-    };
-    let mut console = Console::new(line, &ENDS, show)?;
+    let mut console = Console::new(progress_line(args.vm), &ENDS, show)?;
     let compared = if args.vm {
         let spec = args.guest();
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
@@ -66,4 +53,23 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         output::print(&terminal::policies(&compared));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The line of a comparison's steps; it moves only where that disturbs nothing that is measured.
+pub(super) fn progress_line(moves: bool) -> ProgressLine {
+    let mut line = ProgressLine::at_once("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}", Some(0));
+    if moves {
+        line.show_always(|bar| bar.enable_steady_tick(TICK));
+    }
+    line
+}
+
+pub(super) fn show(line: &mut ProgressLine, progress: &SchedProgress) {
+    if let SchedProgress::Step { done, of, next } = progress {
+        line.show_always(|bar| {
+            bar.set_length(*of as u64);
+            bar.set_position(*done as u64);
+            bar.set_message(next.clone());
+        });
+    }
 }

@@ -1,0 +1,54 @@
+//! Arguments of `swtch sched bench`.
+
+use super::{JsonArgs, size};
+use clap::Args;
+use std::path::PathBuf;
+use swtch_sched::Policy;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch sched bench --list\n  \
+    swtch sched bench --quick --out bench\n  \
+    swtch sched bench --quick --resume bench            after it was interrupted\n  \
+    swtch sched bench --loads perf-pipe,stress-fork --schedulers flsched --runs 9 --json\n\n\
+    Each scheduler has a virtual machine of its own that counts instructions: the same programs and\n\
+    kernel give the same table on any machine. The stock class is there twice, so that the second\n\
+    column shows what chance does.\n\
+    Exit status: 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct BenchArgs {
+    /// List the loads and what they report
+    #[arg(long, exclusive = true)]
+    pub(crate) list: bool,
+    /// Run the six loads that take least time
+    #[arg(long, conflicts_with = "loads")]
+    pub(crate) quick: bool,
+    /// Loads [default: all of --list]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) loads: Vec<String>,
+    /// Schedulers besides stock, as for 'swtch sched compare'
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "flsched,global_fifo,rr")]
+    pub(crate) schedulers: Vec<Policy>,
+    /// Counted runs of each load under each scheduler
+    #[arg(long, value_name = "N", default_value_t = 9)]
+    pub(crate) runs: usize,
+    /// Keep the results of each scheduler in this new directory
+    #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on in this directory: only run what it does not have
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resume: Option<PathBuf>,
+    /// CPUs of the virtual machine
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) cpus: u32,
+    /// Memory of the virtual machine
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
+    pub(crate) memory: u64,
+    /// Kernel image of the virtual machine (vmlinuz, bzImage)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+    /// In a guest: run the loads under the first scheduler, with this seed
+    #[arg(long, hide = true, value_name = "SEED")]
+    pub(crate) member_seed: Option<u64>,
+}

@@ -1,0 +1,164 @@
+//! Loads: what is run, and which figures of its output are kept. A file each in `loads/`.
+
+use crate::error::SchedError;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// The files, by the name of the load.
+static FILES: [(&str, &str); 12] = [
+    ("hackbench-pipe-process", include_str!("../../loads/hackbench-pipe-process.toml")),
+    ("hackbench-pipe-thread", include_str!("../../loads/hackbench-pipe-thread.toml")),
+    ("hackbench-socket-process", include_str!("../../loads/hackbench-socket-process.toml")),
+    ("hackbench-socket-thread", include_str!("../../loads/hackbench-socket-thread.toml")),
+    ("perf-pipe", include_str!("../../loads/perf-pipe.toml")),
+    ("perf-messaging", include_str!("../../loads/perf-messaging.toml")),
+    ("cyclictest", include_str!("../../loads/cyclictest.toml")),
+    ("stress-switch", include_str!("../../loads/stress-switch.toml")),
+    ("stress-fork", include_str!("../../loads/stress-fork.toml")),
+    ("stress-futex", include_str!("../../loads/stress-futex.toml")),
+    ("stress-mutex", include_str!("../../loads/stress-mutex.toml")),
+    ("stress-yield", include_str!("../../loads/stress-yield.toml")),
+];
+
+static LOADS: LazyLock<Vec<Load>> = LazyLock::new(|| {
+    FILES
+        .iter()
+        .filter_map(|(name, text)| Some(Load { name: (*name).to_owned(), ..read(text).ok()? }))
+        .collect()
+});
+
+/// A command to run under schedulers, and what its output says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Its name: that of its file.
+    #[serde(default)]
+    pub name: String,
+    /// What it does, in one line.
+    pub about: String,
+    /// The command, its program first.
+    pub command: Vec<String>,
+    /// Other programs that the command starts.
+    #[serde(default)]
+    pub copy: Vec<String>,
+    /// Whether `--quick` runs it.
+    #[serde(default)]
+    pub quick: bool,
+    /// The figures that schedulers are compared by.
+    pub metrics: Vec<LoadMetric>,
+}
+
+/// A figure of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadMetric {
+    /// What it is.
+    pub name: String,
+    /// Of its values.
+    pub unit: String,
+    /// Which values are better.
+    pub better: Better,
+    /// The words in front of it in the command's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// The words behind it. With neither, it is the time of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// Which values of a figure are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// As of a time.
+    Smaller,
+    /// As of a rate.
+    Larger,
+}
+
+impl LoadMetric {
+    /// Its value in a run's output. Where the words are there several times, as for each thread, it is the worst.
+    pub fn value(&self, output: &str, seconds: f64) -> Option<f64> {
+        let number = |word: Option<&str>| word?.trim_end_matches(',').parse::<f64>().ok();
+        let found: Vec<f64> = match (&self.after, &self.before) {
+            (Some(words), _) => {
+                let rests =
+                    output.match_indices(words.as_str()).map(|(at, words)| &output[at + words.len()..]);
+                rests.filter_map(|rest| number(rest.split_whitespace().next())).collect()
+            }
+            (None, Some(words)) => {
+                let starts = output.match_indices(words.as_str()).map(|(at, _)| &output[..at]);
+                starts.filter_map(|start| number(start.split_whitespace().next_back())).collect()
+            }
+            (None, None) => vec![seconds],
+        };
+        let worst = |one: f64, other: f64| match self.better {
+            Better::Smaller => one.max(other),
+            Better::Larger => one.min(other),
+        };
+        found.into_iter().reduce(worst)
+    }
+}
+
+fn read(text: &str) -> Result<Load, toml::de::Error> {
+    toml::from_str(text)
+}
+
+/// All loads.
+pub fn loads() -> &'static [Load] {
+    &LOADS
+}
+
+/// The loads of these names.
+///
+/// # Errors
+/// [`SchedError::NoLoad`], which lists those there are; [`SchedError::Wish`] where a name is given twice.
+pub fn loads_named(names: &[String]) -> Result<Vec<Load>, SchedError> {
+    if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+        return Err(SchedError::Wish(format!("{twice} is given twice; name each load once")));
+    }
+    let one = |name: &String| {
+        loads().iter().find(|load| load.name == *name).cloned().ok_or_else(|| SchedError::NoLoad {
+            name: name.clone(),
+            known: loads().iter().map(|load| load.name.clone()).collect::<Vec<_>>().join(", "),
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_load() {
+        for (name, text) in &FILES {
+            let load = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!load.command.is_empty() && !load.metrics.is_empty(), "{name}");
+        }
+        assert_eq!((loads().len(), loads().iter().filter(|load| load.quick).count()), (FILES.len(), 6));
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/loads");
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES.len(), "a file without a row");
+        assert!(loads_named(&["hackbench".to_owned()]).unwrap_err().to_string().contains("perf-pipe"));
+    }
+
+    #[test]
+    fn figures_are_found_in_what_the_programs_print() {
+        let value = |load: &str, index: usize, output: &str| {
+            loads_named(&[load.to_owned()]).unwrap()[0].metrics[index].value(output, 7.0)
+        };
+        let cyclictest = "T: 0 (  204) P: 0 I:1000 C:    100 Min:     17 Act:   54 Avg:   53 Max:      63\n\
+                          T: 1 (  205) P: 0 I:1500 C:     74 Min:     45 Act:   54 Avg:   54 Max:      70\n";
+        assert_eq!(
+            (value("cyclictest", 0, cyclictest), value("cyclictest", 1, cyclictest)),
+            (Some(54.0), Some(70.0))
+        );
+        assert_eq!(value("hackbench-pipe-process", 0, "Running in process mode\nTime: 0.090\n"), Some(0.09));
+        let pipe = "     Total time: 0.040 [sec]\n\n      20.451000 usecs/op\n          48897 ops/sec\n";
+        assert_eq!(value("perf-pipe", 0, pipe), Some(20.451));
+        let switch = "switch             34540.94 nanosecs per context switch (pipe method)";
+        assert_eq!(value("stress-switch", 0, switch), Some(34540.94));
+        assert_eq!(value("stress-fork", 0, "anything"), Some(7.0));
+        assert_eq!(value("perf-pipe", 0, "perf: command not found"), None);
+    }
+}
