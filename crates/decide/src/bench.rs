@@ -142,7 +142,7 @@ fn why(load: &Load, column: &Column, stock: &Column) -> String {
         };
         let count = |value: f64| swtch_units::grouped(&format!("{value:.0}"));
         format!(
-            "{} waits, {} interruptions",
+            "{} voluntary, {} involuntary",
             count(of(|run| run.voluntary)),
             count(of(|run| run.involuntary))
         )
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((document.chance(), document.cells[2].cost()), ((0, 1), Some(2.0)));
         assert_eq!(
             document.cells[2].why,
-            "4,000 waits, 14 interruptions; stock 4,000 waits, 7 interruptions"
+            "4,000 voluntary, 14 involuntary; stock 4,000 voluntary, 7 involuntary"
         );
         let larger = benched(Better::Larger);
         assert_eq!(

@@ -90,10 +90,10 @@ pub struct Benched {
     pub columns: Vec<Column>,
 }
 
-/// Runs what the folder does not have yet.
+/// Runs what the directory does not have yet.
 ///
 /// # Errors
-/// When a guest, a scheduler or a load fails, or the folder has results of other programs.
+/// When a guest, a scheduler or a load fails, or the directory has results of other programs.
 pub fn bench(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Result<Benched, SchedError> {
     let stock = [("stock".to_owned(), Policy::Stock), (AGAIN.to_owned(), Policy::Stock)];
     let others = job.policies.iter().map(|policy| (policy.to_string(), policy.clone()));
@@ -106,7 +106,7 @@ pub fn bench(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Resu
         }
         policy.prepare(&job.search_path)?;
     }
-    // All are read before any runs: a folder of other programs is refused at once.
+    // All are read before any runs: a directory of other programs is refused at once.
     let kept = wanted.iter().map(|(name, policy)| kept(job, name, policy)).collect::<Result<Vec<_>, _>>()?;
     let of = wanted.len();
     let mut columns = Vec::with_capacity(of);
@@ -177,7 +177,7 @@ fn place(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.json", name.replace([' ', '/'], "_")))
 }
 
-/// What the folder has of this column.
+/// What the directory has of this column.
 fn kept(job: &BenchJob, name: &str, policy: &Policy) -> Result<Option<Column>, SchedError> {
     let Some(folder) = &job.folder else { return Ok(None) };
     let path = place(folder, name);

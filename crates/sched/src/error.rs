@@ -93,7 +93,7 @@ pub enum SchedError {
         /// Under which policy.
         policy: String,
     },
-    /// A folder of results cannot be gone on with.
+    /// A directory of results cannot be gone on with.
     #[error("cannot go on with {}: {why}; give another directory", path.display())]
     OtherResults {
         /// The file.

@@ -197,13 +197,16 @@ fn made_short(example: &str) -> String {
 /// Whether this example loads a scheduler: then it runs in a guest.
 fn loads(example: &str) -> bool {
     let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
-    let asks = ["list", "status", "compare"].contains(&word.unwrap_or("list"));
+    let asks = ["list", "status", "compare", "bench"].contains(&word.unwrap_or("list"));
     !asks && !example.contains("--help")
 }
 
 /// Whether this example boots a virtual machine.
 fn boots(example: &str) -> bool {
-    example.starts_with("swtch vm ") || example.starts_with("swtch sched compare --vm")
+    example.starts_with("swtch vm ")
+        || ["swtch sched compare --vm", "swtch sched bench --loads"]
+            .iter()
+            .any(|start| example.starts_with(start))
 }
 
 /// Runs those that need no virtual machine; how many they were.

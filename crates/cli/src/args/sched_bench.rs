@@ -8,9 +8,8 @@ use swtch_sched::Policy;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
-    swtch sched bench --quick --out bench\n  \
-    swtch sched bench --quick --resume bench            after it was interrupted\n  \
-    swtch sched bench --loads perf-pipe,stress-fork --schedulers flsched --runs 9 --json\n\n\
+    swtch sched bench --loads perf-pipe --schedulers flsched --runs 3 --out bench\n\n\
+    --quick runs six loads, in about three minutes on two cores. --resume DIR goes on after an interruption.\n\
     Each scheduler has a virtual machine of its own that counts instructions: the same programs and\n\
     kernel give the same table on any machine. The stock class is there twice, so that the second\n\
     column shows what chance does.\n\

@@ -100,7 +100,7 @@ mod tests {
             ci_high: None,
             ratio,
             against_stock,
-            why: "7 waits, 1 interruptions".to_owned(),
+            why: "7 voluntary, 1 involuntary".to_owned(),
         };
         let cells = vec![
             cell("a", "stock", None, None),
@@ -114,6 +114,6 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "a      time    0.0900 s  0.50 +", "{text}");
         assert!(lines[3].starts_with("worst") && lines[3].ends_with("3.25"), "{text}");
-        assert!(text.contains("a  rr  7 waits") && !text.contains("b  rr"), "{text}");
+        assert!(text.contains("a  rr  7 voluntary") && !text.contains("b  rr"), "{text}");
     }
 }
