@@ -35,7 +35,7 @@ impl Event {
 /// The number of the tracepoint, below tracefs.
 const SYSTEM_CALL_ID: &str = "events/raw_syscalls/sys_enter/id";
 
-/// The same where nobody has mounted tracefs: root may look into it without mounting it anywhere.
+/// The same where tracefs is not mounted: root may look into it without mounting it anywhere.
 fn from_unmounted_tracefs() -> io::Result<String> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;

@@ -197,7 +197,7 @@ fn made_short(example: &str) -> String {
 /// Whether this example loads a scheduler: then it runs in a guest.
 fn loads(example: &str) -> bool {
     let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
-    let asks = ["list", "status", "compare", "bench"].contains(&word.unwrap_or("list"));
+    let asks = ["list", "status", "compare", "bench", "new"].contains(&word.unwrap_or("list"));
     !asks && !example.contains("--help")
 }
 
@@ -234,6 +234,8 @@ fn load_in_guest(examples: &[&String], home: &Path) {
         .map(|example| {
             example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", "")
         })
+        // No compiler is in the guest: a file goes there as the program that it becomes.
+        .map(|example| example.replace(" mine.bpf.c", " mine").replace(" --for 10s", ""))
         .map(|example| format!("{example} --for 1s"))
         .collect();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
@@ -248,6 +250,13 @@ fn load_in_guest(examples: &[&String], home: &Path) {
             return;
         }
         copies.push_str(&format!(" --copy {}", path.display()));
+    }
+    if examples.iter().any(|example| example.contains(" mine.bpf.c")) {
+        let own = home.join("own");
+        std::fs::create_dir_all(&own).unwrap();
+        runs("swtch sched new mine", &own);
+        runs("scx_file mine.bpf.c --program scx_mine", &own);
+        copies.push_str(&format!(" --copy {}", own.join("scx_mine").display()));
     }
     let script = format!("set -e; {}", script.join("; "));
     // As many CPUs as the examples name.
