@@ -10,6 +10,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import junitparser
 import pytest
 from schema_check import faults
 
@@ -127,3 +128,13 @@ def test_otava_has_a_row_a_check(results: Path):
         datetime.datetime.fromisoformat(row["time"])
     last = {tuple(name.split(".", 1)): float(rows[-1][name]) for name in names}
     assert last == figures(results)
+
+
+def test_junit_is_read_by_junitparser(results: Path) -> None:
+    [path] = results.glob("*.xml")
+    [suite] = junitparser.JUnitXml.fromfile(str(path))
+    cases = {case.name: case for case in suite}
+    assert (suite.tests, suite.failures, suite.errors) == (2, 1, 0)
+    assert cases["kept"].is_passed
+    [failure] = cases["broken"].result
+    assert isinstance(failure, junitparser.Failure) and "switches" in failure.message
