@@ -8,6 +8,7 @@ mod kept;
 mod limits;
 mod recorder;
 mod requests;
+mod tasks;
 mod window;
 
 pub use condition::{Condition, ConditionError, FIELDS};

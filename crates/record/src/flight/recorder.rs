@@ -18,7 +18,7 @@ use crate::session::{
 use crate::sources::bpf::{Bpf, LoadOptions, Losses, PackedEvent, PackedEvents};
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::task_info;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -234,10 +234,32 @@ impl Recorder {
                 cpus,
                 new.counters(begin.at_ns()),
                 &tasks,
-                new.options.when.iter().map(Condition::task),
+                new.options.when.iter().map(Condition::subject),
             ));
         }
+        new.name_missing_cgroups();
+        new.look_at_cgroups();
         Ok(new)
+    }
+
+    /// Says which cgroups of conditions are not there.
+    fn name_missing_cgroups(&mut self) {
+        let hierarchy = self.groups.hierarchy();
+        let is_missing = |path: &str| {
+            !hierarchy.and_then(|of| of.folder(Path::new("/"), path)).is_some_and(|folder| folder.is_dir())
+        };
+        let missing = self.options.when.iter().filter(|condition| condition.cgroup().is_some_and(is_missing));
+        let sentences: Vec<String> = missing
+            .map(|condition| {
+                let path = condition.cgroup().unwrap_or_default();
+                format!(
+                    "'{condition}' cannot hold until there is a cgroup {path}; /proc/PID/cgroup has the paths"
+                )
+            })
+            .collect();
+        for sentence in sentences {
+            self.complain(sentence);
+        }
     }
 
     /// Keeps events until the end is asked for.
@@ -328,12 +350,28 @@ impl Recorder {
         }
     }
 
+    /// Shows the window the cgroups that conditions name.
+    fn look_at_cgroups(&mut self) {
+        let (Some(window), Some(hierarchy)) = (&mut self.window, self.groups.hierarchy()) else { return };
+        let root = Path::new("/");
+        let paths: BTreeSet<&str> = self.options.when.iter().filter_map(Condition::cgroup).collect();
+        for path in paths {
+            let list = || -> HashSet<u32> {
+                let folder = hierarchy.folder(root, path);
+                folder.map(|folder| task_info::in_folder(&folder).into_iter().collect()).unwrap_or_default()
+            };
+            let tids = window.looks_for_members().then(list);
+            window.set_cgroup(path, tids.as_ref(), hierarchy.throttling(root, path));
+        }
+    }
+
     /// Looks whether a condition begins to hold.
     fn judge(&mut self, now_ns: u64) {
         if !self.window.as_ref().is_some_and(|window| window.is_due(now_ns)) {
             return;
         }
         let counters = self.counters(now_ns);
+        self.look_at_cgroups();
         let Some(window) = &mut self.window else { return };
         if !window.end_part(counters) {
             return;
@@ -345,7 +383,7 @@ impl Recorder {
             .iter()
             .zip(&mut self.edges)
             .map(|(condition, edge)| {
-                let why = window.scope(condition.task()).and_then(|scope| condition.why(scope));
+                let why = window.scope(condition.subject()).and_then(|scope| condition.why(scope));
                 (edge.step(why.is_some(), now_ns), why, condition.to_string())
             })
             .collect();

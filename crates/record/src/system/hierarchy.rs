@@ -122,7 +122,8 @@ impl Hierarchy {
         inside.then(|| if below == "/" { point.to_owned() } else { format!("{point}{below}") })
     }
 
-    fn folder(&self, root: &Path, path: &str) -> Option<PathBuf> {
+    /// The directory of a group under another root.
+    pub(crate) fn folder(&self, root: &Path, path: &str) -> Option<PathBuf> {
         Some(files::locate(root, &self.place(path)?))
     }
 }
