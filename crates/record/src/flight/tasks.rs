@@ -174,8 +174,11 @@ mod tests {
     use swtch_trace::event::Event;
     use swtch_trace::tables::SwitchRow;
 
+    /// How long a task ran and waited, by when and where the switch was.
+    type Times = BTreeMap<(u64, u32), (Option<u64>, Option<u64>)>;
+
     /// Waits and slices by the accumulator of recordings, and by this.
-    fn both(events: &[Event]) -> [BTreeMap<(u64, u32), (Option<u64>, Option<u64>)>; 2] {
+    fn both(events: &[Event]) -> [Times; 2] {
         let mut accumulator = Accumulator::new(0, CacheGroups::default(), false);
         let mut rows: Vec<SwitchRow> = Vec::new();
         let mut tasks = WindowTasks::new(vec![Subject::All], &[]);

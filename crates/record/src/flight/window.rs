@@ -297,7 +297,9 @@ mod tests {
         window.set_cgroup("/web", Some(&HashSet::from([7])), throttled(100, 50));
         let child = TaskInfo { tid: 8, pid: 7, ..TaskInfo::default() };
         window.take(&child.life(PART_NS, LifeKind::Fork));
-        [7, 8, 9].into_iter().for_each(|tid| wake(&mut window, tid));
+        for tid in [7, 8, 9] {
+            wake(&mut window, tid);
+        }
         window.end_part(at(1));
         let wakes = |window: &Window, of: &Subject| -> u64 {
             window.scope(of).unwrap().parts.iter().map(|part| part.wakeups).sum()
@@ -310,7 +312,9 @@ mod tests {
         );
         window.set_cgroup("/web", Some(&HashSet::from([9])), throttled(103, 51));
         window.set_cgroup("/other", None, throttled(500, 500));
-        [7, 8, 9].into_iter().for_each(|tid| wake(&mut window, tid));
+        for tid in [7, 8, 9] {
+            wake(&mut window, tid);
+        }
         window.end_part(at(2));
         assert_eq!((wakes(&window, &web), window.scope(&web).unwrap().throttled()), (3, Some(1.0 / 3.0)));
         let condition = |text: &str| text.parse::<Condition>().unwrap().why(window.scope(&web).unwrap());
