@@ -8,6 +8,7 @@ mod kept;
 mod limits;
 mod recorder;
 mod requests;
+mod subject;
 mod tasks;
 mod window;
 

@@ -1,6 +1,7 @@
 //! The condition under which a Trace is written: `FIELD > VALUE`, `FIELD < VALUE`, and either `for task NAME` or
 //! `for cgroup PATH`.
 
+use super::subject::Subject;
 use super::window::WindowScope;
 use std::fmt;
 use std::str::FromStr;
@@ -25,27 +26,6 @@ enum Kind {
     Machine,
     /// A cgroup, which must be named.
     Cgroup,
-}
-
-/// What a condition is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Subject {
-    #[default]
-    All,
-    /// The tasks of a name.
-    Task(String),
-    /// The tasks of the cgroup with this path, and of those below it.
-    Cgroup(String),
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::All => Ok(()),
-            Self::Task(name) => write!(formatter, " for task {name}"),
-            Self::Cgroup(path) => write!(formatter, " for cgroup {path}"),
-        }
-    }
 }
 
 impl fmt::Debug for ConditionField {

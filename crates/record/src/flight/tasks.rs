@@ -1,7 +1,7 @@
 //! What conditions need to know of each task, and no more: all that a recording knows of it would take most of the reader's time. Its waits and
 //! slices are those of [`Accumulator`](swtch_trace::accumulate::Accumulator), but for a task that comes while its CPU is stolen.
 
-use super::condition::Subject;
+use super::subject::Subject;
 use rustc_hash::FxHashMap;
 use std::collections::HashSet;
 use swtch_trace::accumulate::TaskInfo;

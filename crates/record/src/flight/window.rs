@@ -1,6 +1,6 @@
 //! What happened in the last second, for conditions.
 
-use super::condition::Subject;
+use super::subject::Subject;
 use super::tasks::WindowTasks;
 use std::collections::{HashSet, VecDeque};
 use swtch_stats::{Histogram, class_quantile};
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(
             window.scope(&web).unwrap().throttled(),
             None,
-            "what was before is not of the last second"
+            "an earlier stop is not of the last second"
         );
         window.set_cgroup("/web", Some(&HashSet::from([9])), throttled(103, 51));
         window.set_cgroup("/other", None, throttled(500, 500));
