@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// The program, under a name of its own; nothing where there is no C compiler.
-fn compiled(home: &Path, name: &str) -> Option<PathBuf> {
+pub fn compiled(home: &Path, name: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/programs/remedies.c");
     let program = home.join(name);
     let done = Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).output().ok()?;
@@ -157,7 +157,7 @@ fn fewer_threads_may_save_far_more_than_their_switches_took() {
 }
 
 /// Ended with the test.
-struct Hog(Child);
+pub struct Hog(pub Child);
 
 impl Drop for Hog {
     fn drop(&mut self) {

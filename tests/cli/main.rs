@@ -37,4 +37,5 @@ mod slow_spans;
 mod stacks;
 mod terminal;
 mod top;
+mod tried;
 mod waits;

@@ -3,6 +3,8 @@
 // remedies pair ITEMS BATCH WORK CPUS: two threads take turns, BATCH items each time, pinned to one CPU (1) or to two (2).
 // remedies spin THREADS ROUNDS WORK: threads divide the work of each round and spin until all of them are done.
 // remedies threads THREADS WORK: threads divide the work among themselves.
+// remedies convoy THREADS ROUNDS WORK: threads take one lock in turn, and work while they hold it.
+// remedies timer WORK: works whenever a timer of 0.1 ms comes, until it is killed.
 // Prints the CPU time of the process, ns.
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -108,6 +110,26 @@ static void *worker(void *steps)
 	return NULL;
 }
 
+static void *convoy(void *unused)
+{
+	(void)unused;
+	for (long round = 0; round < rounds; round++) {
+		pthread_mutex_lock(&lock);
+		spin(work);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void timer(void)
+{
+	struct timespec period = {0, 100000};
+	for (;;) {
+		nanosleep(&period, NULL);
+		spin(work);
+	}
+}
+
 static void together(void *(*what)(void *), int threads, long argument, int numbered)
 {
 	pthread_t ids[64];
@@ -118,7 +140,7 @@ static void together(void *(*what)(void *), int threads, long argument, int numb
 int main(int count, char **words)
 {
 	long given[6] = {0};
-	if (count < 4) return 2;
+	if (count < 3) return 2;
 	for (int i = 2; i < count && i < 8; i++) given[i - 2] = atol(words[i]);
 	if (!strcmp(words[1], "queue")) {
 		batch = given[1]; work = given[3];
@@ -130,6 +152,12 @@ int main(int count, char **words)
 	} else if (!strcmp(words[1], "spin")) {
 		members = (int)given[0]; rounds = given[1]; work = given[2];
 		together(spinner, members, 0, 1);
+	} else if (!strcmp(words[1], "convoy")) {
+		rounds = given[1]; work = given[2];
+		together(convoy, (int)given[0], 0, 1);
+	} else if (!strcmp(words[1], "timer")) {
+		work = given[0];
+		timer();
 	} else if (!strcmp(words[1], "threads")) {
 		together(worker, (int)given[0], given[1] / given[0], 0);
 	} else return 2;

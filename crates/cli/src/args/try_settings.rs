@@ -5,6 +5,7 @@ use super::{JsonArgs, words::word};
 use crate::output::WrongUsage;
 use clap::Args;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use swtch_decide::compare::{Parameter, expand};
 use swtch_decide::remedies::{Goal, Wanted};
 use swtch_decide::runs::PlannedCommand;
@@ -15,7 +16,8 @@ use swtch_decide::runs::PlannedCommand;
     swtch try -- ./server --selftest\n  \
     swtch try --runs 10 --goal cpu-time -- ./server --selftest\n  \
     swtch try --parameter jobs=4,2,1 -- make -j{jobs}       the first value is the present one\n  \
-    swtch try --threads-variable RAYON_NUM_THREADS --most 3 --json -- ./server --selftest\n\n\
+    swtch try --threads-variable RAYON_NUM_THREADS --most 3 --json -- ./server --selftest\n  \
+    swtch try -o tried.html -- ./server --selftest          a page\n\n\
     It records the command once, predicts what settings would do, and runs the best of them in turn\n\
     with the command as it is. Settings are made in the processes of the runs: none is left behind.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
@@ -40,6 +42,9 @@ pub(crate) struct TryArgs {
     /// Settings that are run at most
     #[arg(long, value_name = "N", default_value_t = 6)]
     pub(crate) most: usize,
+    /// Also write the result as a page
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
     /// A line for the shell (sh)

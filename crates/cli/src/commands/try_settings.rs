@@ -4,10 +4,12 @@ use super::compare::{check_outputs, run_plan, runs_console};
 use crate::args::try_settings::TryArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::bail;
+use std::io::Write;
 use std::process::ExitCode;
 use swtch_decide::remedies::{TrialPlan, try_settings};
 use swtch_decide::runs::Stopped;
 use swtch_profile::file;
+use swtch_report::html::{NamedTrial, render_trials};
 use swtch_report::terminal;
 
 pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
@@ -17,7 +19,7 @@ pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
             return Err(WrongUsage(format!("0 {what} leave nothing to try; give 1 or more")).into());
         }
     }
-    check_outputs(&args.json, None, args.how.show_output)?;
+    check_outputs(&args.json, args.out.as_deref(), args.how.show_output)?;
     let trial = TrialPlan {
         plan: run_plan(&args.how, commands, args.runs)?,
         goal: args.goal,
@@ -35,5 +37,11 @@ pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
     } else {
         output::print(&terminal::tried(&tried));
     }
-    Ok(ExitCode::from(u8::from(tried.stopped() == Some(Stopped::Interrupted))))
+    let stopped = tried.stopped();
+    if let Some(out) = &args.out {
+        let page = render_trials(&[NamedTrial { name: "tried".to_owned(), document: tried }])?;
+        file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
+        output::complain_text(&format!("Page: {}", out.display()));
+    }
+    Ok(ExitCode::from(u8::from(stopped == Some(Stopped::Interrupted))))
 }

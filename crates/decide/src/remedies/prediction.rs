@@ -2,14 +2,17 @@
 
 use super::Goal;
 use super::candidates::Setting;
+use std::collections::BTreeSet;
 use std::path::Path;
 use swtch_cost::Bill;
 use swtch_profile::Profile;
 use swtch_sim::plan::{Overrides, Plan, Work};
+use swtch_sim::recorded::Recorded;
 use swtch_sim::simulate;
 use swtch_sim::summary::Summary;
-use swtch_trace::TraceView;
-use swtch_units::Silent;
+use swtch_trace::tables::InFront;
+use swtch_trace::{Trace, TraceView};
+use swtch_units::{CpuList, Silent};
 
 /// A prediction.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,13 +23,21 @@ pub(super) struct Predicted {
 }
 
 impl Predicted {
-    fn none(why: impl Into<String>) -> Self {
-        Self { ratio: None, by: why.into() }
+    fn none(why: impl std::fmt::Display) -> Self {
+        Self { ratio: None, by: format!("{CANNOT}: {why}") }
     }
 }
 
-/// The kernel's fair class in the simulator.
-const FAIR: &str = "eevdf";
+/// What [`Predicted::by`] begins with where nothing predicts.
+pub(super) const CANNOT: &str = "cannot predict";
+
+/// The recorded work under the recorded policy, simulated.
+struct Present {
+    policy: String,
+    summary: Summary,
+    /// Where the prices of the simulated kernel come from.
+    costs_from: String,
+}
 
 /// Predicts from one recording.
 pub(super) struct Predictor<'a> {
@@ -34,10 +45,9 @@ pub(super) struct Predictor<'a> {
     view: TraceView<'a>,
     bill: &'a Bill,
     profile: Option<&'a Profile>,
-    /// CPUs that the command may use.
+    /// CPUs that the tasks may use.
     cpus: usize,
-    /// The recorded work, as it is.
-    present: Result<Summary, String>,
+    present: Result<Present, String>,
 }
 
 impl<'a> Predictor<'a> {
@@ -47,35 +57,47 @@ impl<'a> Predictor<'a> {
         bill: &'a Bill,
         profile: Option<&'a Profile>,
     ) -> Self {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut new = Self {
             trace: trace.display().to_string(),
             view,
             bill,
             profile,
-            cpus,
+            cpus: cpus_of(view),
             present: Err(String::new()),
         };
-        new.present = new.replayed(cpus, FAIR);
+        new.present = new.present(trace);
         new
     }
 
     pub(super) fn predict(&self, setting: &Setting, goal: Goal) -> Predicted {
         match setting {
             Setting::Threads(threads) => self.of_threads(*threads, goal),
-            Setting::Cpus { cpus, elsewhere: false } => self.simulated(cpus.len(), FAIR, goal),
-            Setting::Cpus { elsewhere: true, .. } => self.elsewhere(goal),
-            Setting::Slice(ns) => {
-                self.simulated(self.cpus, &format!("{FAIR}:slice-ms={}", *ns as f64 / 1e6), goal)
+            Setting::Cpus { cpus, elsewhere: false } => self.simulated(cpus.len(), None, goal),
+            Setting::Cpus { elsewhere: true, .. } => {
+                let by = "the bill: the waits behind interrupts and other programs, which it leaves";
+                self.without(&[InFront::Task, InFront::Interrupt], goal, by)
             }
-            Setting::Fifo => self.simulated(self.cpus, "fifo", goal),
+            Setting::Slice(ns) => self.simulated(self.cpus, Some(Policy::Slice(*ns)), goal),
+            Setting::Fifo if self.behind_ns(&[InFront::Task]) * 2 > self.wait_ns() => {
+                let by = "the bill: the waits behind other programs, which it goes before";
+                self.without(&[InFront::Task], goal, by)
+            }
+            Setting::Fifo => self.simulated(self.cpus, Some(Policy::Fifo), goal),
             Setting::Batch => Predicted::none("the simulator has no class for batches"),
             Setting::Named => Predicted::none("nothing says what the value does"),
         }
     }
 
-    /// The recorded work again on this number of CPUs, under this policy.
-    fn replayed(&self, cpus: usize, policy: &str) -> Result<Summary, String> {
+    fn present(&self, trace: &Path) -> Result<Present, String> {
+        let trace = Trace::open(trace).map_err(|error| error.to_string())?;
+        let policy = Recorded::of(&trace).policy;
+        let policy = policy.ok_or("the simulator does not have the policy that it was recorded under")?;
+        let (summary, costs_from) = self.replayed(self.cpus, &policy)?;
+        Ok(Present { policy, summary, costs_from })
+    }
+
+    /// The recorded work again on this number of CPUs, under this policy, and where the prices come from.
+    fn replayed(&self, cpus: usize, policy: &str) -> Result<(Summary, String), String> {
         let overrides = Overrides {
             machine: Some(cpus.to_string()),
             policies: vec![policy.to_owned()],
@@ -83,42 +105,83 @@ impl<'a> Predictor<'a> {
         };
         let plan = Plan::of(Work::Recording(&self.trace), "", &overrides, self.profile)
             .map_err(|error| error.to_string())?;
+        let costs_from = plan.costs_from.clone();
         let (mut document, _) = simulate(&plan, None, &mut Silent).map_err(|error| error.to_string())?;
-        document.runs.pop().ok_or_else(String::new)
-    }
-
-    fn simulated(&self, cpus: usize, policy: &str, goal: Goal) -> Predicted {
-        let (present, other) = match (&self.present, self.replayed(cpus, policy)) {
-            (Ok(present), Ok(other)) => (present, other),
-            (Err(why), _) => return Predicted::none(why.clone()),
-            (_, Err(why)) => return Predicted::none(why),
-        };
-        let of = |summary: &Summary| match goal {
-            Goal::Time => summary.makespan_ns,
-            Goal::CpuTime => summary.cpu_ns.sum_ns() - summary.cpu_ns.idle_ns,
-            Goal::Switches => summary.context_switches,
-        };
-        let before = of(present);
-        let ratio = (before > 0).then(|| of(&other) as f64 / before as f64);
-        Predicted {
-            ratio,
-            by: format!("the simulator, which runs the recording again under {policy} on {cpus} CPUs"),
+        match document.runs.pop() {
+            Some(summary) if summary.complete => Ok((summary, costs_from)),
+            _ => Err(format!("the recorded work does not end in the simulator under {policy}")),
         }
     }
 
-    /// On CPUs that it does not use now, it meets neither the interrupts nor the programs that it waited behind.
-    fn elsewhere(&self, goal: Goal) -> Predicted {
-        let Some(waits) = self.bill.waits.as_ref().filter(|_| goal == Goal::Time) else {
-            return Predicted::none("the recording does not say what it waited behind");
+    /// Simulated with the setting over simulated as it was recorded. A simulation that misses the recording by more than it finds proves nothing.
+    fn simulated(&self, cpus: usize, policy: Option<Policy>, goal: Goal) -> Predicted {
+        let present = match &self.present {
+            Ok(present) => present,
+            Err(why) => return Predicted::none(why),
         };
-        let parts = waits.programs.iter().flat_map(|program| &program.behind);
-        let behind_ns: u64 = parts.filter(|part| !part.in_scope).map(|part| part.ns).sum();
-        let available_ns = (self.view.header.duration_ns as f64 * self.cpus as f64).max(1.0);
-        let ratio = (1.0 - behind_ns as f64 / available_ns).max(0.0);
+        let policy = policy.map_or_else(|| present.policy.clone(), |policy| policy.of(&present.policy));
+        let other = match self.replayed(cpus, &policy) {
+            Ok((other, _)) => other,
+            Err(why) => return Predicted::none(why),
+        };
+        let (recorded, before) = (self.recorded(goal), figure(&present.summary, goal));
+        if recorded == 0 || before == 0 {
+            return Predicted::none(format!("the recording has no {}", goal.metric()));
+        }
+        let ratio = figure(&other, goal) as f64 / before as f64;
+        let (error, difference) = ((before as f64 / recorded as f64 - 1.0).abs(), (ratio - 1.0).abs());
+        if error > difference {
+            return Predicted::none(format!(
+                "under {} the simulator misses the recording by {:.1} %, more than the {:.1} % that the setting changes in it",
+                present.policy,
+                100.0 * error,
+                100.0 * difference
+            ));
+        }
+        let on = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
         Predicted {
             ratio: Some(ratio),
-            by: "the waits behind interrupts and other programs, which it leaves".to_owned(),
+            by: format!(
+                "the simulator, which runs the recording again under {policy} on {on} with the costs of {}, and misses it by {:.1} % under {}",
+                present.costs_from,
+                100.0 * error,
+                present.policy
+            ),
         }
+    }
+
+    /// The goal's figure in the recording.
+    fn recorded(&self, goal: Goal) -> u64 {
+        match goal {
+            Goal::Time => self.view.header.duration_ns,
+            Goal::CpuTime => self.view.in_scope().map(|task| task.run_ns).sum(),
+            Goal::Switches => self.view.in_scope().map(swtch_trace::tables::TaskRow::switches).sum(),
+        }
+    }
+
+    fn wait_ns(&self) -> u64 {
+        self.view.in_scope().map(|task| task.wait_ns).sum()
+    }
+
+    /// How long the tasks waited behind what is not theirs, ns.
+    fn behind_ns(&self, causes: &[InFront]) -> u64 {
+        let programs = self.bill.waits.iter().flat_map(|waits| &waits.programs);
+        let parts = programs.flat_map(|program| &program.behind);
+        parts.filter(|part| !part.in_scope && causes.contains(&part.cause)).map(|part| part.ns).sum()
+    }
+
+    /// Without the waits behind what is not theirs: the time in which the tasks run or want to becomes shorter by their share.
+    fn without(&self, causes: &[InFront], goal: Goal, by: &str) -> Predicted {
+        if goal != Goal::Time {
+            return Predicted::none(format!("waits do not say what becomes of {}", goal.metric()));
+        }
+        if self.bill.waits.is_none() {
+            return Predicted::none("the recording does not say what it waited behind");
+        }
+        let run_ns: u64 = self.view.in_scope().map(|task| task.run_ns).sum();
+        let wanted_ns = (run_ns + self.wait_ns()).max(self.view.header.duration_ns).max(1);
+        let ratio = (1.0 - self.behind_ns(causes) as f64 / wanted_ns as f64).max(0.0);
+        Predicted { ratio: Some(ratio), by: by.to_owned() }
     }
 
     /// As many threads as CPUs take the CPU from each other no more: their involuntary switches go, and what these cost. With fewer, the rest of the
@@ -134,7 +197,12 @@ impl<'a> Predictor<'a> {
             return Predicted::none("nothing switched");
         }
         let of_switches = involuntary as f64 / switches as f64;
-        let saved = self.bill.share.map_or(0.0, |share| share.low) * of_switches;
+        let share = match (goal, self.bill.share) {
+            (Goal::Switches, _) => 0.0,
+            (_, Some(share)) => share.low,
+            (_, None) => return Predicted::none("nothing says what a switch costs; 'swtch measure --quick' does"),
+        };
+        let saved = share * of_switches;
         let duration_ns = (self.view.header.duration_ns as f64).max(1.0);
         let used = (run_ns as f64 / duration_ns).max(1.0);
         let slower = (used / f64::from(threads)).max(1.0);
@@ -148,4 +216,38 @@ impl<'a> Predictor<'a> {
             by: "the bill: involuntary switches are saved, at the least that they cost".to_owned(),
         }
     }
+}
+
+/// Another policy than the recorded one.
+enum Policy {
+    Slice(u64),
+    Fifo,
+}
+
+impl Policy {
+    /// Its name in the simulator, where ordinary tasks are under `fair`.
+    fn of(&self, fair: &str) -> String {
+        match self {
+            Self::Slice(ns) => format!("{fair}:slice-ms={}", *ns as f64 / 1e6),
+            Self::Fifo => "fifo".to_owned(),
+        }
+    }
+}
+
+/// The goal's figure of a simulation.
+fn figure(summary: &Summary, goal: Goal) -> u64 {
+    match goal {
+        Goal::Time => summary.makespan_ns,
+        Goal::CpuTime => summary.cpu_ns.sum_ns() - summary.cpu_ns.idle_ns,
+        Goal::Switches => summary.context_switches,
+    }
+}
+
+/// How many CPUs the tasks that ran may use: those of this process, where the recording does not say.
+fn cpus_of(view: TraceView<'_>) -> usize {
+    let ran = view.in_scope().filter(|task| task.run_ns > 0);
+    let lists = ran.filter_map(|task| task.cpus_allowed.as_ref()?.parse::<CpuList>().ok());
+    let cpus: BTreeSet<u32> = lists.flat_map(|list| list.numbers()).collect();
+    let online = view.header.host.cpus.iter().filter(|cpu| cpu.online && cpus.contains(&cpu.id)).count();
+    if online > 0 { online } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }

@@ -58,20 +58,63 @@ fn a_wrong_prediction_is_known() {
     );
 }
 
+/// Of the recorded work with one setting.
+fn predicted(name: &str, setting: &candidates::Setting, goal: Goal) -> Predicted {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(name);
+    let trace = Trace::open(&folder).unwrap();
+    let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+    Predictor::new(&folder, trace.view(), &bill, None).predict(setting, goal)
+}
+
 #[test]
-fn the_recorded_work_is_simulated_with_the_setting() {
+fn what_cannot_be_predicted_has_its_reason_and_no_ratio() {
+    let reason = |setting, goal| {
+        let found = predicted("stacks.swtch", &setting, goal);
+        assert_eq!(found.ratio, None, "{found:?}");
+        found.by.strip_prefix("cannot predict: ").unwrap_or_else(|| panic!("{}", found.by)).to_owned()
+    };
+    assert!(reason(candidates::Setting::Batch, Goal::Time).contains("no class for batches"));
+    assert!(reason(candidates::Setting::Named, Goal::Time).contains("what the value does"));
+    let threads = || candidates::Setting::Threads(1);
+    assert!(reason(threads(), Goal::CpuTime).contains("swtch measure"), "there are no prices");
+    let elsewhere = candidates::Setting::Cpus { cpus: vec![9], elsewhere: true };
+    assert!(reason(elsewhere, Goal::Switches).contains("waits do not say"));
+}
+
+/// A ratio is that of two simulations, and is given only where the first is nearer to the recording than the two are to each other.
+#[test]
+fn a_simulation_that_misses_the_recording_predicts_nothing() {
+    let (mut given, mut refused) = (0, 0);
+    for name in ["stacks.swtch", "waits.swtch"] {
+        for goal in [Goal::Time, Goal::CpuTime, Goal::Switches] {
+            for setting in [
+                candidates::Setting::Cpus { cpus: vec![0], elsewhere: false },
+                candidates::Setting::Slice(20_000_000),
+            ] {
+                let found = predicted(name, &setting, goal);
+                eprintln!("{name} {goal:?} {setting:?}: {found:?}");
+                match found.ratio {
+                    Some(ratio) => {
+                        assert!(ratio > 0.0 && found.by.contains("misses it by"), "{found:?}");
+                        given += 1;
+                    }
+                    None => {
+                        assert!(found.by.starts_with("cannot predict: "), "{found:?}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(given > 0 && refused > 0, "{given} given, {refused} refused");
+}
+
+#[test]
+fn without_a_trace_nothing_is_simulated() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/stacks.swtch");
     let trace = Trace::open(&folder).unwrap();
     let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
-    let predictor = Predictor::new(&folder, trace.view(), &bill, None);
-    let of = |setting| predictor.predict(&setting, Goal::Time);
-    let one = of(candidates::Setting::Cpus { cpus: vec![0], elsewhere: false });
-    let slice = of(candidates::Setting::Slice(20_000_000));
-    for predicted in [&one, &slice] {
-        assert!(predicted.ratio.is_some_and(|ratio| (0.05..20.0).contains(&ratio)), "{predicted:?}");
-        assert!(predicted.by.contains("simulator"), "{predicted:?}");
-    }
-    assert_eq!(of(candidates::Setting::Batch).ratio, None);
     let missing = Predictor::new(std::path::Path::new("/no/trace"), trace.view(), &bill, None);
-    assert_eq!(missing.predict(&candidates::Setting::Fifo, Goal::Time).ratio, None);
+    let found = missing.predict(&candidates::Setting::Fifo, Goal::Time);
+    assert!(found.ratio.is_none() && found.by.contains("/no/trace"), "{found:?}");
 }

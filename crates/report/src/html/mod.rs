@@ -16,6 +16,7 @@ mod study;
 mod subjects;
 mod svg;
 mod traces;
+mod tried;
 mod values;
 
 use crate::wording::text;
@@ -35,6 +36,8 @@ pub type NamedTrace = Named<PricedTrace>;
 pub type NamedStudy = Named<swtch_study::Study>;
 /// Compared commands on a page.
 pub type NamedComparison = Named<swtch_decide::compare::CommandComparison>;
+/// Tried settings on a page.
+pub type NamedTrial = Named<swtch_decide::remedies::TriedSettings>;
 /// A difference on a page.
 pub type NamedDiff = Named<swtch_decide::Diff>;
 /// A response of a function, or a study of tiers, on a page.
@@ -65,6 +68,9 @@ pub enum ReportError {
     /// There are no compared commands to report on.
     #[error("no compared commands to report on; run `swtch compare`")]
     NoComparisons,
+    /// Nothing was tried.
+    #[error("no tried settings to report on")]
+    NoTrials,
     /// There is no difference to report on.
     #[error("no difference to report on; compare two sides first")]
     NoDifferences,
@@ -119,6 +125,14 @@ pub fn render_faas(documents: &[NamedFaas]) -> Result<String, ReportError> {
 /// [`ReportError::NoComparisons`] when there are none.
 pub fn render_comparisons(comparisons: &[NamedComparison]) -> Result<String, ReportError> {
     laid_out(comparisons)
+}
+
+/// Renders settings that were tried on a command as one HTML page.
+///
+/// # Errors
+/// [`ReportError::NoTrials`] when there are none.
+pub fn render_trials(trials: &[NamedTrial]) -> Result<String, ReportError> {
+    laid_out(trials)
 }
 
 /// Renders a difference as one HTML page.
