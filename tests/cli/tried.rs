@@ -50,7 +50,11 @@ fn finds(test: &str, found: &Value, remedy: &str) {
 
 /// What a machine that does something else all the time makes of four runs is `unclear`, so no test asks for a verdict.
 fn tried(home: &Home, more: &[&str]) -> Value {
-    json(swtch(home.path()).args(["try", "--json", "--runs", "4", "--warmup", "0", "--timeout", "20s"]).args(more))
+    json(
+        swtch(home.path())
+            .args(["try", "--json", "--runs", "4", "--warmup", "0", "--timeout", "20s"])
+            .args(more),
+    )
 }
 
 #[test]
@@ -92,7 +96,8 @@ fn another_cpu_is_tried_where_a_timer_has_this_one() {
     let words = swtch(home.path());
     command.args(["-c", &cpu]).arg(words.get_program()).current_dir(home.path());
     command.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.args(["try", "--json", "--runs", "4", "--warmup", "0", "--", &program, "threads", "1", "40000000"]);
+    command
+        .args(["try", "--json", "--runs", "4", "--warmup", "0", "--", &program, "threads", "1", "40000000"]);
     let found = json(&mut command);
     drop(neighbour);
     finds(test, &found, "taskset -c ");

@@ -200,7 +200,9 @@ impl<'a> Predictor<'a> {
         let share = match (goal, self.bill.share) {
             (Goal::Switches, _) => 0.0,
             (_, Some(share)) => share.low,
-            (_, None) => return Predicted::none("nothing says what a switch costs; 'swtch measure --quick' does"),
+            (_, None) => {
+                return Predicted::none("nothing says what a switch costs; 'swtch measure --quick' does");
+            }
         };
         let saved = share * of_switches;
         let duration_ns = (self.view.header.duration_ns as f64).max(1.0);

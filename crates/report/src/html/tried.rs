@@ -22,12 +22,7 @@ impl Subject for TriedSettings {
 
     fn line(&self) -> String {
         let comparison = &self.comparison;
-        format!(
-            "{} settings · Linux {} · {} CPUs",
-            self.candidates.len(),
-            comparison.kernel,
-            comparison.cpus
-        )
+        format!("{} settings · Linux {} · {} CPUs", self.candidates.len(), comparison.kernel, comparison.cpus)
     }
 
     fn notices(&self) -> Vec<String> {
@@ -64,13 +59,19 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
     for line in tried.candidates.iter().filter_map(prediction_note) {
         settings = settings.say(line);
     }
-    let advice = tried.advice.iter().map(|one| TableRow::new(one.what.clone(), vec![
-        Cell::text("Evidence", one.evidence.clone()),
-        Cell::text("What to try", one.try_this.clone()),
-    ]));
-    let not_tried = tried.not_tried.iter().map(|one| {
-        TableRow::new(one.what.clone(), vec![Cell::text("Why not", one.why.clone())])
+    let advice = tried.advice.iter().map(|one| {
+        TableRow::new(
+            one.what.clone(),
+            vec![
+                Cell::text("Evidence", one.evidence.clone()),
+                Cell::text("What to try", one.try_this.clone()),
+            ],
+        )
     });
+    let not_tried = tried
+        .not_tried
+        .iter()
+        .map(|one| TableRow::new(one.what.clone(), vec![Cell::text("Why not", one.why.clone())]));
     let mut how = Section::bare("how", "How it was measured");
     for line in circumstances(&tried.comparison) {
         how = how.say(line);
@@ -79,8 +80,12 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
         settings,
         Section::bare("recording", "In the recording")
             .put([Table::new("What stands out", "What", advice).or("Nothing stands out.")]),
-        Section::bare("not-tried", "Not tried")
-            .put([Table::new("Settings that were not run", "Setting", not_tried).or("Every setting was run.")]),
+        Section::bare("not-tried", "Not tried").put([Table::new(
+            "Settings that were not run",
+            "Setting",
+            not_tried,
+        )
+        .or("Every setting was run.")]),
         how,
     ]
 }
@@ -92,14 +97,17 @@ fn settings(tried: &TriedSettings) -> Block {
         };
         let interval = one.ci_low.zip(one.ci_high);
         let interval = interval.map(|(low, high)| format!("{} to {}", digits(low), digits(high)));
-        TableRow::new(one.what.clone(), vec![
-            number("Predicted", one.predicted_ratio),
-            number("Measured", one.measured_ratio),
-            Cell::or_dash("95\u{a0}% interval", interval),
-            Cell::text("Verdict", one.verdict.name()),
-            Cell::text("Because", one.because.clone().unwrap_or_default()),
-            Cell::text("Command line", one.command.clone()),
-        ])
+        TableRow::new(
+            one.what.clone(),
+            vec![
+                number("Predicted", one.predicted_ratio),
+                number("Measured", one.measured_ratio),
+                Cell::or_dash("95\u{a0}% interval", interval),
+                Cell::text("Verdict", one.verdict.name()),
+                Cell::text("Because", one.because.clone().unwrap_or_default()),
+                Cell::text("Command line", one.command.clone()),
+            ],
+        )
     });
     Table::new("Settings, and what they do", "Setting", rows).sortable().or("No setting could be tried here.")
 }
