@@ -93,16 +93,13 @@ fn a_simulation_that_misses_the_recording_predicts_nothing() {
             ] {
                 let found = predicted(name, &setting, goal);
                 eprintln!("{name} {goal:?} {setting:?}: {found:?}");
-                match found.ratio {
-                    Some(ratio) => {
+                if let Some(ratio) = found.ratio {
                         assert!(ratio > 0.0 && found.by.contains("misses it by"), "{found:?}");
                         given += 1;
-                    }
-                    None => {
+                    } else {
                         assert!(found.by.starts_with("cannot predict: "), "{found:?}");
                         refused += 1;
                     }
-                }
             }
         }
     }
