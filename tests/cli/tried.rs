@@ -138,5 +138,5 @@ fn a_command_that_cannot_be_tried_is_refused_with_its_reason() {
     refused(&["--most", "0", "--", "true"], 2, "0 settings leave nothing to try");
     refused(&["true", "false"], 2, "swtch try");
     refused(&[], 2, "swtch try");
-    refused(&["-o", "/no/folder/tried.html", "--", "true"], 1, "/no/folder");
+    refused(&["-o", "/no/directory/tried.html", "--", "true"], 1, "/no/directory");
 }

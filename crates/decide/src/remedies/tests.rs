@@ -94,12 +94,12 @@ fn a_simulation_that_misses_the_recording_predicts_nothing() {
                 let found = predicted(name, &setting, goal);
                 eprintln!("{name} {goal:?} {setting:?}: {found:?}");
                 if let Some(ratio) = found.ratio {
-                        assert!(ratio > 0.0 && found.by.contains("misses it by"), "{found:?}");
-                        given += 1;
-                    } else {
-                        assert!(found.by.starts_with("cannot predict: "), "{found:?}");
-                        refused += 1;
-                    }
+                    assert!(ratio > 0.0 && found.by.contains("misses it by"), "{found:?}");
+                    given += 1;
+                } else {
+                    assert!(found.by.starts_with("cannot predict: "), "{found:?}");
+                    refused += 1;
+                }
             }
         }
     }
