@@ -60,9 +60,20 @@ fn a_wrong_prediction_is_known() {
 
 /// Of the recorded work with one setting.
 fn predicted(name: &str, setting: &candidates::Setting, goal: Goal) -> Predicted {
+    predicted_of(name, setting, goal, |_| ())
+}
+
+/// The same of another bill.
+fn predicted_of(
+    name: &str,
+    setting: &candidates::Setting,
+    goal: Goal,
+    change: impl FnOnce(&mut Bill),
+) -> Predicted {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(name);
     let trace = Trace::open(&folder).unwrap();
-    let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+    let mut bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+    change(&mut bill);
     Predictor::new(&folder, trace.view(), &bill, None).predict(setting, goal)
 }
 
@@ -75,8 +86,9 @@ fn what_cannot_be_predicted_has_its_reason_and_no_ratio() {
     };
     assert!(reason(candidates::Setting::Batch, Goal::Time).contains("no class for batches"));
     assert!(reason(candidates::Setting::Named, Goal::Time).contains("what the value does"));
-    let threads = || candidates::Setting::Threads(1);
-    assert!(reason(threads(), Goal::CpuTime).contains("swtch measure"), "there are no prices");
+    let threads = candidates::Setting::Threads(1);
+    let unpriced = predicted_of("stacks.swtch", &threads, Goal::CpuTime, |bill| bill.share = None);
+    assert!(unpriced.ratio.is_none() && unpriced.by.contains("swtch measure"), "{unpriced:?}");
     let elsewhere = candidates::Setting::Cpus { cpus: vec![9], elsewhere: true };
     assert!(reason(elsewhere, Goal::Switches).contains("waits do not say"));
 }
