@@ -1,5 +1,6 @@
 use super::*;
 use crate::runs::{PlannedCommand, shell};
+use swtch_cost::Bill;
 use swtch_trace::Trace;
 use swtch_units::Silent;
 
