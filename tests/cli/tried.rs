@@ -60,8 +60,8 @@ fn tried(home: &Home, more: &[&str]) -> Value {
 #[test]
 fn fewer_threads_are_tried_where_many_spin() {
     let test = "fewer_threads_are_tried_where_many_spin";
-    let Some((home, program)) = ready(test) else { return };
     let _machine = alone();
+    let Some((home, program)) = ready(test) else { return };
     let line = format!("{program} spin ${{OMP_NUM_THREADS:-8}} 10 40000");
     finds(test, &tried(&home, &[&line]), "OMP_NUM_THREADS=");
 }
@@ -69,16 +69,16 @@ fn fewer_threads_are_tried_where_many_spin() {
 #[test]
 fn one_cpu_is_tried_for_two_tasks_that_wake_each_other_across_cpus() {
     let test = "one_cpu_is_tried_for_two_tasks_that_wake_each_other_across_cpus";
-    let Some((home, program)) = ready(test) else { return };
     let _machine = alone();
+    let Some((home, program)) = ready(test) else { return };
     finds(test, &tried(&home, &["--", &program, "pair", "4000", "1", "100", "0"]), "taskset -c ");
 }
 
 #[test]
 fn one_cpu_is_tried_for_a_lock_that_is_handed_round() {
     let test = "one_cpu_is_tried_for_a_lock_that_is_handed_round";
-    let Some((home, program)) = ready(test) else { return };
     let _machine = alone();
+    let Some((home, program)) = ready(test) else { return };
     let found = tried(&home, &["--goal", "switches", "--", &program, "convoy", "8", "4000", "2000"]);
     finds(test, &found, "taskset -c ");
 }
@@ -86,8 +86,8 @@ fn one_cpu_is_tried_for_a_lock_that_is_handed_round() {
 #[test]
 fn another_cpu_is_tried_where_a_timer_has_this_one() {
     let test = "another_cpu_is_tried_where_a_timer_has_this_one";
-    let Some((home, program)) = ready(test) else { return };
     let _machine = alone();
+    let Some((home, program)) = ready(test) else { return };
     let cpu = last_cpu();
     let mut neighbour = Command::new("taskset");
     neighbour.args(["-c", &cpu, &program, "timer", "100000"]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -136,7 +136,7 @@ fn a_command_that_cannot_be_tried_is_refused_with_its_reason() {
     refused(&["--timeout", "300ms", "--", "sleep", "1000"], 1, "ran for longer than 300 ms");
     refused(&["--", "/no/such/program"], 1, "/no/such/program");
     refused(&["--most", "0", "--", "true"], 2, "0 settings leave nothing to try");
-    refused(&["true", "false"], 2, "swtch try");
-    refused(&[], 2, "swtch try");
+    refused(&["true", "false"], 2, "unexpected argument 'false'");
+    refused(&[], 2, "no command given");
     refused(&["-o", "/no/directory/tried.html", "--", "true"], 1, "/no/directory");
 }
