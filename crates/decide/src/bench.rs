@@ -9,6 +9,8 @@ use swtch_units::Unit;
 /// The document of `swtch sched bench --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchDocument {
+    /// The version that wrote it.
+    pub swtch_version: String,
     /// The guest's kernel.
     pub kernel: String,
     /// Its CPUs.
@@ -17,6 +19,8 @@ pub struct BenchDocument {
     pub runs: usize,
     /// The schedulers, the stock class first, then the stock class again.
     pub schedulers: Vec<String>,
+    /// Digests of all that the guest of each scheduler got (kernel, programs, loads), in their order: the same give the same figures.
+    pub inputs: Vec<String>,
     /// Every figure of every load under every scheduler.
     pub cells: Vec<Cell>,
 }
@@ -60,6 +64,17 @@ pub enum Against {
     Same,
 }
 
+impl Against {
+    /// In a word, as in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+        }
+    }
+}
+
 /// Judges every cell; p values are corrected for the number of cells, the second column of the stock class among them.
 pub fn judge_bench(benched: &Benched) -> BenchDocument {
     let mut cells = Vec::new();
@@ -83,18 +98,33 @@ pub fn judge_bench(benched: &Benched) -> BenchDocument {
         cell.against_stock = change.map(|change| against(change.verdict, cell.better));
     }
     BenchDocument {
+        swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: benched.columns.first().map(|column| column.kernel.clone()).unwrap_or_default(),
         cpus: benched.cpus,
         runs: benched.runs,
         schedulers: benched.columns.iter().map(|column| column.scheduler.clone()).collect(),
+        inputs: benched.columns.iter().map(|column| column.inputs.clone()).collect(),
         cells,
     }
 }
 
 impl BenchDocument {
+    /// The cells of a scheduler.
+    pub fn of<'a>(&'a self, scheduler: &'a str) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().filter(move |cell| cell.scheduler == scheduler)
+    }
+
+    /// The cell of a scheduler with the worst figure.
+    pub fn worst<'a>(&'a self, scheduler: &'a str) -> Option<&'a Cell> {
+        let cost = |cell: &&Cell| cell.cost().unwrap_or(0.0);
+        self.of(scheduler)
+            .filter(|cell| cell.cost().is_some())
+            .max_by(|one, other| cost(one).total_cmp(&cost(other)))
+    }
+
     /// How many cells of the stock class differ from the stock class, and of how many: what chance does.
     pub fn chance(&self) -> (usize, usize) {
-        let again: Vec<&Cell> = self.cells.iter().filter(|cell| cell.scheduler == AGAIN).collect();
+        let again: Vec<&Cell> = self.of(AGAIN).collect();
         let differ =
             again.iter().filter(|cell| matches!(cell.against_stock, Some(Against::Better | Against::Worse)));
         (differ.count(), again.len())
@@ -172,6 +202,7 @@ mod tests {
         let column = |name: &str, factor: f64| Column {
             scheduler: name.to_owned(),
             identity: String::new(),
+            inputs: String::new(),
             kernel: "7.3".to_owned(),
             loads: vec![LoadRuns {
                 load: "perf-pipe".to_owned(),
@@ -186,7 +217,7 @@ mod tests {
             }],
         };
         let columns = vec![column("stock", 1.0), column(AGAIN, 1.0), column("flsched", 2.0)];
-        judge_bench(&Benched { loads, cpus: 4, runs: 5, columns })
+        judge_bench(&Benched { loads, cpus: 4, runs: 5, columns, missing: Vec::new() })
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
 //! Modules: `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `compared` (repeated runs and recordings side by
-//! side), `tried` (settings that were tried), `check` (a regression guard's result in many formats), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words
+//! side), `tried` (settings that were tried), `bench` (loads under schedulers), `check` (a regression guard's result in many formats), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words
 //! of terminal and page), `intervals` (what is shown over time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod check;
 mod compared;
 pub mod export;

@@ -94,6 +94,15 @@ pub fn write<W: Write + Send>(trace: &Trace, name: &str, form: Form, sink: W) ->
     visit(trace, name, TableWriter { form, sink, sampled: sampled_columns(trace, name) })?
 }
 
+/// Writes rows that are no Trace's table.
+pub(crate) fn write_rows<R: Columns, W: Write + Send>(
+    rows: impl Iterator<Item = R>,
+    form: Form,
+    sink: W,
+) -> Result<u64, ExportError> {
+    TableWriter { form, sink, sampled: None }.visit(rows.map(Ok))
+}
+
 /// The columns of a table that are sampled, as JSON; nothing where none is.
 fn sampled_columns(trace: &Trace, table: &str) -> Option<String> {
     let of_table = |name: &str| name.split('.').next() == Some(table);

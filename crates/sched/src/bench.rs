@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use swtch_units::Observer;
 use swtch_vm::{KeptOutput, Spec};
 
@@ -34,12 +35,45 @@ pub struct BenchJob {
     pub runs: usize,
     /// Where the results of each scheduler are kept as they come, and looked for.
     pub folder: Option<PathBuf>,
+    /// The part of the schedulers that runs here; the others are taken from the directory, where they are there.
+    pub shard: Shard,
     /// The guest; its command and what travels are replaced.
     pub spec: Spec,
     /// This program.
     pub program: PathBuf,
     /// Where schedulers are looked for.
     pub search_path: SearchPath,
+}
+
+/// One of several equal parts of the schedulers, each for a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 1.
+    pub part: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Shard {
+    /// Everything.
+    pub const WHOLE: Self = Self { part: 1, of: 1 };
+
+    fn has(self, index: usize) -> bool {
+        index % self.of == self.part - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers =
+            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
+            _ => Err("say which part of how many, as in 2/3".to_owned()),
+        }
+    }
 }
 
 /// The loads under one scheduler.
@@ -49,6 +83,9 @@ pub struct Column {
     pub scheduler: String,
     /// A digest of the programs, the loads and the guest's size: results of others are not mixed with these.
     pub identity: String,
+    /// A digest of everything that the guest got, its kernel and all programs among them: the same gives the same figures.
+    #[serde(default)]
+    pub inputs: String,
     /// The guest's kernel.
     pub kernel: String,
     /// The loads, in the order in which they ran.
@@ -88,6 +125,8 @@ pub struct Benched {
     pub runs: usize,
     /// The stock class, the same again, then the others.
     pub columns: Vec<Column>,
+    /// The schedulers of other shards that the directory does not have.
+    pub missing: Vec<String>,
 }
 
 /// Runs what the directory does not have yet.
@@ -110,9 +149,14 @@ pub fn bench(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Resu
     let kept = wanted.iter().map(|(name, policy)| kept(job, name, policy)).collect::<Result<Vec<_>, _>>()?;
     let of = wanted.len();
     let mut columns = Vec::with_capacity(of);
+    let mut missing = Vec::new();
     for (done, ((name, policy), kept)) in wanted.iter().zip(kept).enumerate() {
         if let Some(column) = kept {
             columns.push(column);
+            continue;
+        }
+        if !job.shard.has(done) {
+            missing.push(name.clone());
             continue;
         }
         let say = |doing: &str| SchedProgress::Step { done, of, next: format!("{name}: {doing}") };
@@ -123,7 +167,7 @@ pub fn bench(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Resu
         columns.push(column);
     }
     observer.event(&SchedProgress::Step { done: of, of, next: String::new() });
-    Ok(Benched { loads: job.loads.clone(), cpus: job.spec.cpus, runs: job.runs, columns })
+    Ok(Benched { loads: job.loads.clone(), cpus: job.spec.cpus, runs: job.runs, columns, missing })
 }
 
 fn boot(
@@ -154,7 +198,7 @@ fn boot(
     let column: Column = serde_json::from_slice(&printed).map_err(|error| {
         SchedError::InGuest(format!("{name}: the guest's figures cannot be read: {error}"))
     })?;
-    Ok(Column { kernel: outcome.kernel, ..column })
+    Ok(Column { kernel: outcome.kernel, inputs: outcome.inputs, ..column })
 }
 
 /// Of everything that decides a column, but the guest's kernel and the programs of the loads.

@@ -23,8 +23,8 @@ mod process;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, bench, loads, loads_named,
-    run_column,
+    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, Shard, bench, loads,
+    loads_named, run_column,
 };
 pub use compare::{
     BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,

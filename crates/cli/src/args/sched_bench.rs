@@ -3,13 +3,14 @@
 use super::{JsonArgs, size};
 use clap::Args;
 use std::path::PathBuf;
-use swtch_sched::Policy;
+use swtch_sched::{Policy, Shard};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
     swtch sched bench --loads perf-pipe --schedulers flsched --runs 3 --out bench\n\n\
-    --quick runs six loads, in about three minutes on two cores. --resume DIR goes on after an interruption.\n\
+    --quick runs six loads, in about three minutes on two cores. --resume DIR goes on after an interruption,\n\
+    and with the results of all shards in one directory it prints their table.\n\
     Each scheduler has a virtual machine of its own that counts instructions: the same programs and\n\
     kernel give the same table on any machine. The stock class is there twice, so that the second\n\
     column shows what chance does.\n\
@@ -30,9 +31,12 @@ pub(crate) struct BenchArgs {
     /// Counted runs of each load under each scheduler
     #[arg(long, value_name = "N", default_value_t = 9)]
     pub(crate) runs: usize,
-    /// Keep the results of each scheduler in this new directory
+    /// Keep the results of each scheduler in this new directory; and the table as bench.html, .json, .csv and .parquet
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
+    /// Run only part K of N of the schedulers, to run the others on other machines
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<Shard>,
     /// Go on in this directory: only run what it does not have
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,

@@ -3,6 +3,7 @@
 //! [`render`] turns profiles into the page, [`render_traces`] Traces. Their texts (names, kernel versions, reasons) are
 //! untrusted and are escaped, in the page by the template engine and in the pictures by `svg`.
 
+mod bench;
 mod charts;
 mod compared;
 mod diff;
@@ -38,6 +39,8 @@ pub type NamedStudy = Named<swtch_study::Study>;
 pub type NamedComparison = Named<swtch_decide::compare::CommandComparison>;
 /// Tried settings on a page.
 pub type NamedTrial = Named<swtch_decide::remedies::TriedSettings>;
+/// A bench of schedulers on a page.
+pub type NamedBench = Named<swtch_decide::BenchDocument>;
 /// A difference on a page.
 pub type NamedDiff = Named<swtch_decide::Diff>;
 /// A response of a function, or a study of tiers, on a page.
@@ -71,6 +74,9 @@ pub enum ReportError {
     /// Nothing was tried.
     #[error("no tried settings to report on")]
     NoTrials,
+    /// No scheduler was compared.
+    #[error("no bench to report on; run `swtch sched bench`")]
+    NoBenches,
     /// There is no difference to report on.
     #[error("no difference to report on; compare two sides first")]
     NoDifferences,
@@ -133,6 +139,16 @@ pub fn render_comparisons(comparisons: &[NamedComparison]) -> Result<String, Rep
 /// [`ReportError::NoTrials`] when there are none.
 pub fn render_trials(trials: &[NamedTrial]) -> Result<String, ReportError> {
     laid_out(trials)
+}
+
+/// Renders a bench of schedulers as one HTML page.
+///
+/// The same figures give the same bytes.
+///
+/// # Errors
+/// When the template cannot be laid out.
+pub fn render_bench(bench: &NamedBench) -> Result<String, ReportError> {
+    laid_out(std::slice::from_ref(bench))
 }
 
 /// Renders a difference as one HTML page.

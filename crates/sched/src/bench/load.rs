@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// The files, by the name of the load.
-static FILES: [(&str, &str); 12] = [
+static FILES: [(&str, &str); 22] = [
     ("hackbench-pipe-process", include_str!("../../loads/hackbench-pipe-process.toml")),
     ("hackbench-pipe-thread", include_str!("../../loads/hackbench-pipe-thread.toml")),
     ("hackbench-socket-process", include_str!("../../loads/hackbench-socket-process.toml")),
@@ -13,6 +13,16 @@ static FILES: [(&str, &str); 12] = [
     ("perf-pipe", include_str!("../../loads/perf-pipe.toml")),
     ("perf-messaging", include_str!("../../loads/perf-messaging.toml")),
     ("cyclictest", include_str!("../../loads/cyclictest.toml")),
+    ("saturated", include_str!("../../loads/saturated.toml")),
+    ("fork-storm", include_str!("../../loads/fork-storm.toml")),
+    ("launch", include_str!("../../loads/launch.toml")),
+    ("fairness", include_str!("../../loads/fairness.toml")),
+    ("weights", include_str!("../../loads/weights.toml")),
+    ("crowd", include_str!("../../loads/crowd.toml")),
+    ("sysbench-threads", include_str!("../../loads/sysbench-threads.toml")),
+    ("sysbench-mutex", include_str!("../../loads/sysbench-mutex.toml")),
+    ("redis", include_str!("../../loads/redis.toml")),
+    ("compress", include_str!("../../loads/compress.toml")),
     ("stress-switch", include_str!("../../loads/stress-switch.toml")),
     ("stress-fork", include_str!("../../loads/stress-fork.toml")),
     ("stress-futex", include_str!("../../loads/stress-futex.toml")),
@@ -21,23 +31,23 @@ static FILES: [(&str, &str); 12] = [
 ];
 
 static LOADS: LazyLock<Vec<Load>> = LazyLock::new(|| {
-    FILES
-        .iter()
-        .filter_map(|(name, text)| Some(Load { name: (*name).to_owned(), ..read(text).ok()? }))
-        .collect()
+    FILES.iter().filter_map(|(name, text)| Some(read(text).ok()?.sized(name))).flatten().collect()
 });
 
 /// A command to run under schedulers, and what its output says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Its name: that of its file.
+    /// Its name: that of its file, and its size.
     #[serde(default)]
     pub name: String,
     /// What it does, in one line.
     pub about: String,
     /// The command, its program first.
     pub command: Vec<String>,
+    /// Sizes: each is a load of its own, in whose command it replaces `{size}`. `--quick` runs the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<u32>,
     /// Other programs that the command starts.
     #[serde(default)]
     pub copy: Vec<String>,
@@ -74,6 +84,37 @@ pub enum Better {
     Smaller,
     /// As of a rate.
     Larger,
+}
+
+impl Better {
+    /// In a word, as in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Smaller => "smaller",
+            Self::Larger => "larger",
+        }
+    }
+}
+
+impl Load {
+    /// The loads of a file: one, or one of each size.
+    fn sized(self, file: &str) -> Vec<Self> {
+        if self.sizes.is_empty() {
+            return vec![Self { name: file.to_owned(), ..self }];
+        }
+        let of = |(place, size): (usize, &u32)| {
+            let put = |text: &String| text.replace("{size}", &size.to_string());
+            Self {
+                name: format!("{file}-{size}"),
+                about: put(&self.about),
+                command: self.command.iter().map(put).collect(),
+                sizes: Vec::new(),
+                quick: self.quick && place == 0,
+                ..self.clone()
+            }
+        };
+        self.sizes.iter().enumerate().map(of).collect()
+    }
 }
 
 impl LoadMetric {
@@ -136,7 +177,13 @@ mod tests {
             let load = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!load.command.is_empty() && !load.metrics.is_empty(), "{name}");
         }
-        assert_eq!((loads().len(), loads().iter().filter(|load| load.quick).count()), (FILES.len(), 6));
+        assert_eq!(loads().iter().filter(|load| load.quick).count(), 6);
+        let words =
+            loads().iter().flat_map(|load| &load.command).chain(loads().iter().map(|load| &load.about));
+        assert!(!words.into_iter().any(|word| word.contains("{size}")), "a size without sizes");
+        let hackbench = loads_named(&["hackbench-pipe-process-4".to_owned()]).unwrap();
+        assert_eq!(hackbench[0].command.join(" "), "hackbench -p -g 4 -l 50");
+        assert!(hackbench[0].about.contains("4 times 20 senders"), "{}", hackbench[0].about);
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/loads");
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES.len(), "a file without a row");
         assert!(loads_named(&["hackbench".to_owned()]).unwrap_err().to_string().contains("perf-pipe"));
@@ -153,11 +200,16 @@ mod tests {
             (value("cyclictest", 0, cyclictest), value("cyclictest", 1, cyclictest)),
             (Some(54.0), Some(70.0))
         );
-        assert_eq!(value("hackbench-pipe-process", 0, "Running in process mode\nTime: 0.090\n"), Some(0.09));
+        assert_eq!(
+            value("hackbench-pipe-process-1", 0, "Running in process mode\nTime: 0.090\n"),
+            Some(0.09)
+        );
         let pipe = "     Total time: 0.040 [sec]\n\n      20.451000 usecs/op\n          48897 ops/sec\n";
         assert_eq!(value("perf-pipe", 0, pipe), Some(20.451));
         let switch = "switch             34540.94 nanosecs per context switch (pipe method)";
         assert_eq!(value("stress-switch", 0, switch), Some(34540.94));
+        let redis = "SET: 41493.78 requests per second, p50=0.423 msec\nGET: 43103.45 requests per second, p50=0.407 msec\n";
+        assert_eq!((value("redis", 0, redis), value("redis", 1, redis)), (Some(41493.78), Some(0.423)));
         assert_eq!(value("stress-fork", 0, "anything"), Some(7.0));
         assert_eq!(value("perf-pipe", 0, "perf: command not found"), None);
     }

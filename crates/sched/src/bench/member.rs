@@ -64,7 +64,14 @@ pub fn run_column(
     if let Some(scheduler) = scheduler {
         scheduler.stop()?;
     }
-    Ok(Column { scheduler: prepared.name, identity: String::new(), kernel: String::new(), loads: found })
+    let unknown = String::new;
+    Ok(Column {
+        scheduler: prepared.name,
+        identity: unknown(),
+        inputs: unknown(),
+        kernel: unknown(),
+        loads: found,
+    })
 }
 
 fn run_load(load: &Load, words: &[OsString], one: &counted::Prepared) -> Result<Run, SchedError> {

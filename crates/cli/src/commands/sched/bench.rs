@@ -4,11 +4,15 @@ use super::{ENDS, search_path};
 use crate::args::sched_bench::BenchArgs;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_decide::judge_bench;
+use swtch_decide::{BenchDocument, judge_bench};
+use swtch_profile::file;
+use swtch_report::html::{NamedBench, render_bench};
+use swtch_report::tables::Form;
 use swtch_report::terminal;
-use swtch_sched::{BenchJob, Better, Load, SchedError, bench, loads, loads_named, run_column};
+use swtch_sched::{BenchJob, Load, SchedError, Shard, bench, loads, loads_named, run_column};
 use swtch_units::TextTable;
 use swtch_vm::Spec;
 
@@ -35,18 +39,59 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     };
     spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     let folder = folder(args)?;
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    if args.shard.is_some() && folder.is_none() {
+        let text = "the results of a shard need a directory: give --out DIR or --resume DIR";
+        return Err(WrongUsage(text.to_owned()).into());
+    }
     let policies = args.schedulers.clone();
-    let job = BenchJob { loads, policies, runs: args.runs, folder, spec, program, search_path };
+    let job = BenchJob {
+        loads,
+        policies,
+        runs: args.runs,
+        folder: folder.clone(),
+        shard,
+        spec,
+        program,
+        search_path,
+    };
     let mut console = Console::new(super::compare::progress_line(true), &ENDS, super::compare::show)?;
     let benched = bench(&job, &mut console);
     drop(console);
-    let document = judge_bench(&benched.map_err(usage)?);
+    let benched = benched.map_err(usage)?;
+    if let (false, Some(folder)) = (benched.missing.is_empty(), &folder) {
+        let (missing, folder) = (benched.missing.join(", "), folder.display());
+        output::complain_text(&format!(
+            "{folder} does not have {missing} yet; copy the results of the other shards there, then print the table with --resume {folder}"
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let document = judge_bench(&benched);
     if args.json.asked() {
         output::json(&args.json, &document)?;
     } else {
         output::print(&terminal::bench(&document));
     }
+    if let Some(folder) = folder {
+        write(&folder, document)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The table in four forms, beside the results.
+fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
+    for (name, form) in [("bench.csv", Form::Csv), ("bench.parquet", Form::Parquet)] {
+        let mut bytes = Vec::new();
+        swtch_report::bench::write(&document, form, &mut bytes)?;
+        file::replace(&folder.join(name), |sink| sink.write_all(&bytes))?;
+    }
+    let json = serde_json::to_string_pretty(&document)? + "\n";
+    file::replace(&folder.join("bench.json"), |sink| sink.write_all(json.as_bytes()))?;
+    let page = folder.join("bench.html");
+    let text = render_bench(&NamedBench { name: "bench".to_owned(), document })?;
+    file::replace(&page, |sink| sink.write_all(text.as_bytes()))?;
+    output::complain_text(&format!("Page: {}", page.display()));
+    Ok(())
 }
 
 fn usage(error: SchedError) -> anyhow::Error {
@@ -81,12 +126,8 @@ fn list() -> String {
     let mut table = TextTable::new(["load", "reports", "better", "what it does"]).left([1, 2, 3]);
     for load in loads() {
         for metric in &load.metrics {
-            let better = match metric.better {
-                Better::Smaller => "smaller",
-                Better::Larger => "larger",
-            };
             let reports = format!("{}, {}", metric.name, metric.unit);
-            table.row([load.name.as_str(), &reports, better, &load.about]);
+            table.row([load.name.as_str(), &reports, metric.better.name(), &load.about]);
         }
     }
     table.to_string()
