@@ -94,7 +94,7 @@ pub fn write<W: Write + Send>(trace: &Trace, name: &str, form: Form, sink: W) ->
     visit(trace, name, TableWriter { form, sink, sampled: sampled_columns(trace, name) })?
 }
 
-/// Writes rows that are no Trace's table.
+/// Writes rows of a table that belongs to no Trace.
 pub(crate) fn write_rows<R: Columns, W: Write + Send>(
     rows: impl Iterator<Item = R>,
     form: Form,

@@ -60,9 +60,9 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     drop(console);
     let benched = benched.map_err(usage)?;
     if let (false, Some(folder)) = (benched.missing.is_empty(), &folder) {
-        let (missing, folder) = (benched.missing.join(", "), folder.display());
+        let (missing, directory) = (benched.missing.join(", "), folder.display());
         output::complain_text(&format!(
-            "{folder} does not have {missing} yet; copy the results of the other shards there, then print the table with --resume {folder}"
+            "{directory} does not have {missing} yet; copy the results of the other shards there, then print the table with --resume {directory}"
         ));
         return Ok(ExitCode::SUCCESS);
     }
