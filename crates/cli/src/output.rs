@@ -46,7 +46,7 @@ impl JsonArgs {
 /// # Errors
 /// When the file cannot be written.
 pub(crate) fn json(to: &JsonArgs, document: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(document)? + "\n";
+    let text = json_text(document)?;
     match to.file() {
         Some(path) => file::replace(path, |sink| sink.write_all(text.as_bytes()))?,
         None => print(&text),
@@ -59,6 +59,21 @@ pub(crate) fn is_standard_output(path: &Path) -> bool {
     let place = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     let found = place(path);
     found.is_some() && found == place(Path::new("/proc/self/fd/1")) && found != place(Path::new("/dev/null"))
+}
+
+/// A document as text.
+pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// Writes a page beside what a command prints, and reports where on standard error.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn page(path: &Path, text: &str) -> anyhow::Result<()> {
+    file::replace(path, |sink| sink.write_all(text.as_bytes()))?;
+    complain_text(&format!("Page: {}", path.display()));
+    Ok(())
 }
 
 /// One line on standard error.

@@ -2,12 +2,10 @@
 
 use crate::export::ExportError;
 use crate::tables::{Form, write_rows};
+use crate::wording::text::NONE;
 use std::io::Write;
 use swtch_columns::table;
 use swtch_decide::{Against, BenchDocument, Cell};
-
-/// Where there is no value.
-const NONE: &str = "-";
 
 /// The answer: each scheduler but stock, in how many figures it is better or worse, and where it is worst.
 pub(crate) fn answer(document: &BenchDocument) -> Vec<String> {

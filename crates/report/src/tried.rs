@@ -1,4 +1,4 @@
-//! What was tried, in words: for the terminal and the page.
+//! Tried settings in words: for the terminal and the page.
 
 use crate::compared::digits;
 use swtch_decide::remedies::{Goal, TriedCandidate, TriedSettings};

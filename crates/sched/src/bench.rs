@@ -77,7 +77,7 @@ impl FromStr for Shard {
 }
 
 /// The loads under one scheduler.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name, with options.
     pub scheduler: String,

@@ -9,7 +9,7 @@ use swtch_sched::{Policy, Shard};
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
     swtch sched bench --loads perf-pipe --schedulers flsched --runs 3 --out bench\n\n\
-    --quick runs six loads, in about three minutes on two cores. --resume DIR goes on after an interruption,\n\
+    --quick runs six loads, in about three minutes on two cores. --resume DIR continues after an interruption,\n\
     and with the results of all shards in one directory it prints their table.\n\
     Each scheduler has a virtual machine of its own that counts instructions: the same programs and\n\
     kernel give the same table on any machine. The stock class is there twice, so that the second\n\

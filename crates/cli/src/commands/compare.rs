@@ -4,7 +4,6 @@ use crate::args::compare::{CompareArgs, RunArgs};
 use crate::console::{Console, INTERRUPTS, ProgressLine};
 use crate::output::{self, JsonArgs, WrongUsage};
 use anyhow::bail;
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use swtch_decide::compare::compare;
@@ -34,8 +33,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if let Some(out) = &args.out {
         let page =
             render_comparisons(&[NamedComparison { name: "compared".to_owned(), document: compared }])?;
-        file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
-        output::complain_text(&format!("Page: {}", out.display()));
+        output::page(out, &page)?;
     }
     Ok(ExitCode::from(u8::from(found.stopped == Some(Stopped::Interrupted))))
 }

@@ -4,7 +4,6 @@ use super::compare::{check_outputs, run_plan, runs_console};
 use crate::args::try_settings::TryArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::bail;
-use std::io::Write;
 use std::process::ExitCode;
 use swtch_decide::remedies::{TrialPlan, try_settings};
 use swtch_decide::runs::Stopped;
@@ -40,8 +39,7 @@ pub(crate) fn run(args: &TryArgs) -> anyhow::Result<ExitCode> {
     let stopped = tried.stopped();
     if let Some(out) = &args.out {
         let page = render_trials(&[NamedTrial { name: "tried".to_owned(), document: tried }])?;
-        file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
-        output::complain_text(&format!("Page: {}", out.display()));
+        output::page(out, &page)?;
     }
     Ok(ExitCode::from(u8::from(stopped == Some(Stopped::Interrupted))))
 }

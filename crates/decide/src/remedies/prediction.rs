@@ -154,9 +154,13 @@ impl<'a> Predictor<'a> {
     fn recorded(&self, goal: Goal) -> u64 {
         match goal {
             Goal::Time => self.view.header.duration_ns,
-            Goal::CpuTime => self.view.in_scope().map(|task| task.run_ns).sum(),
+            Goal::CpuTime => self.run_ns(),
             Goal::Switches => self.view.in_scope().map(swtch_trace::tables::TaskRow::switches).sum(),
         }
+    }
+
+    fn run_ns(&self) -> u64 {
+        self.view.in_scope().map(|task| task.run_ns).sum()
     }
 
     fn wait_ns(&self) -> u64 {
@@ -178,8 +182,7 @@ impl<'a> Predictor<'a> {
         if self.bill.waits.is_none() {
             return Predicted::none("the recording does not say what it waited behind");
         }
-        let run_ns: u64 = self.view.in_scope().map(|task| task.run_ns).sum();
-        let wanted_ns = (run_ns + self.wait_ns()).max(self.view.header.duration_ns).max(1);
+        let wanted_ns = (self.run_ns() + self.wait_ns()).max(self.view.header.duration_ns).max(1);
         let ratio = (1.0 - self.behind_ns(causes) as f64 / wanted_ns as f64).max(0.0);
         Predicted { ratio: Some(ratio), by: by.to_owned() }
     }
@@ -187,12 +190,8 @@ impl<'a> Predictor<'a> {
     /// As many threads as CPUs take the CPU from each other no more: their involuntary switches go, and what these cost. With fewer, the rest of the
     /// work has fewer CPUs.
     fn of_threads(&self, threads: u32, goal: Goal) -> Predicted {
-        let (mut involuntary, mut switches, mut run_ns) = (0_u64, 0_u64, 0_u64);
-        for task in self.view.in_scope() {
-            involuntary += task.involuntary;
-            switches += task.switches();
-            run_ns += task.run_ns;
-        }
+        let involuntary: u64 = self.view.in_scope().map(|task| task.involuntary).sum();
+        let (switches, run_ns) = (self.recorded(Goal::Switches), self.run_ns());
         if switches == 0 {
             return Predicted::none("nothing switched");
         }

@@ -74,7 +74,7 @@ pub enum ConditionError {
         "'{found}' (character {place}) is neither 'task NAME' nor 'cgroup PATH', which follow 'for': write {example}"
     )]
     Subject {
-        /// What was written.
+        /// The words as given.
         found: String,
         /// Where.
         place: usize,
@@ -84,7 +84,7 @@ pub enum ConditionError {
     /// There is no such field.
     #[error("'{name}' (character {place}) is not a field of a condition; fields are {names}", names = field_names())]
     Field {
-        /// What was written.
+        /// The words as given.
         name: String,
         /// Where.
         place: usize,
@@ -112,7 +112,7 @@ pub enum ConditionError {
     /// The value is not one of the field.
     #[error("'{value}' (character {place}) is not a value of {field}: write {example}")]
     Value {
-        /// What was written.
+        /// The words as given.
         value: String,
         /// Where.
         place: usize,

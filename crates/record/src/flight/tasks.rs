@@ -76,7 +76,7 @@ impl WindowTasks {
         let task = Self::task(&mut self.tasks, &self.of_all, switch.prev_tid);
         let mut ran_ns = None;
         if switch.at_ns >= task.last_ns {
-            // Another task may have run here meanwhile, where switches have no event.
+            // In the interval another task may have run here, where switches have no event.
             let since_ns =
                 task.running_since_ns.take().filter(|_| !switch.after_gap && task.cpu == switch.cpu);
             ran_ns = since_ns.map(|since_ns| switch.at_ns.saturating_sub(since_ns));

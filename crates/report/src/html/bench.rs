@@ -3,20 +3,14 @@
 use super::prelude::*;
 use crate::bench::{answer, circumstances, mark, median, shown, worst};
 use swtch_decide::BenchDocument;
-use swtch_topology::Unavailable;
 
 impl Subject for BenchDocument {
     const KIND: &'static str = "bench";
     const HEAD: &'static str = "Bench";
     const NOTHING: ReportError = ReportError::NoBenches;
-    const TILES: &'static [KeyFigure<Self>] = &[];
 
     fn origin(&self) -> String {
         "bench".to_owned()
-    }
-
-    fn unavailable(&self) -> Vec<&Unavailable> {
-        Vec::new()
     }
 
     fn line(&self) -> String {
@@ -27,10 +21,6 @@ impl Subject for BenchDocument {
             self.kernel,
             self.cpus
         )
-    }
-
-    fn notices(&self) -> Vec<String> {
-        Vec::new()
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
@@ -48,10 +38,6 @@ impl Subject for BenchDocument {
     fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
         subjects.iter().flat_map(|one| sections(one.of)).collect()
     }
-
-    fn footer(written: &[String]) -> String {
-        written.join(" · ")
-    }
 }
 
 fn sections(document: &BenchDocument) -> Vec<Section> {
@@ -60,10 +46,7 @@ fn sections(document: &BenchDocument) -> Vec<Section> {
     let inputs = document.schedulers.iter().zip(&document.inputs).map(|(scheduler, inputs)| {
         TableRow::new(scheduler.clone(), vec![Cell::text("Digest", inputs.clone())])
     });
-    let mut how = Section::bare("how", "How it was measured");
-    for line in circumstances(document) {
-        how = how.say(line);
-    }
+    let how = Section::bare("how", "How it was measured").say_all(circumstances(document));
     let digests = "Of the kernel, the programs and the loads that the guest of each scheduler got: the same give the same figures";
     vec![
         Section::new("table", "Loads and schedulers", intro).put([marks(document)]),

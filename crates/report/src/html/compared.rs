@@ -9,7 +9,6 @@ impl Subject for CommandComparison {
     const KIND: &'static str = "comparison";
     const HEAD: &'static str = "Comparison";
     const NOTHING: ReportError = ReportError::NoComparisons;
-    const TILES: &'static [KeyFigure<Self>] = &[];
 
     fn origin(&self) -> String {
         "compared".to_owned()
@@ -21,10 +20,6 @@ impl Subject for CommandComparison {
 
     fn line(&self) -> String {
         format!("{} commands · Linux {} · {} CPUs", self.runs.len(), self.kernel, self.cpus)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        Vec::new()
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
@@ -52,17 +47,9 @@ impl Subject for CommandComparison {
                 .put(ratios(one.of))
                 .unless_empty(),
             );
-            let mut how = Section::bare("how", "How it was measured");
-            for line in circumstances(one.of) {
-                how = how.say(line);
-            }
-            sections.push(how);
+            sections.push(Section::bare("how", "How it was measured").say_all(circumstances(one.of)));
         }
         sections
-    }
-
-    fn footer(written: &[String]) -> String {
-        written.join(" · ")
     }
 }
 

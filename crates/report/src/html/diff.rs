@@ -1,7 +1,6 @@
 //! The page of a difference: the verdict, how much, and which tasks.
 
 use swtch_decide::{Change, Diff, Difference, Verdict};
-use swtch_topology::Unavailable;
 
 use super::prelude::*;
 use crate::wording::diff::{figures, signed, within};
@@ -22,10 +21,6 @@ impl Subject for Diff {
 
     fn origin(&self) -> String {
         self.verdict.name().to_owned()
-    }
-
-    fn unavailable(&self) -> Vec<&Unavailable> {
-        Vec::new()
     }
 
     fn line(&self) -> String {
@@ -60,10 +55,6 @@ impl Subject for Diff {
             })
             .flatten()
             .collect()
-    }
-
-    fn footer(written: &[String]) -> String {
-        written.join(" · ")
     }
 }
 

@@ -82,6 +82,11 @@ impl Section {
         self.put([text.into()])
     }
 
+    /// Adds paragraphs.
+    pub(super) fn say_all<T: Into<String>>(self, lines: impl IntoIterator<Item = T>) -> Self {
+        lines.into_iter().fold(self, Self::say)
+    }
+
     /// Adds a heading.
     pub(super) fn heading(self, text: impl Into<String>) -> Self {
         self.put([Block::Heading { text: text.into() }])

@@ -31,19 +31,23 @@ pub(super) trait Subject: Sized + 'static {
     /// That there is none.
     const NOTHING: ReportError;
     /// The key figures.
-    const TILES: &'static [KeyFigure<Self>];
+    const TILES: &'static [KeyFigure<Self>] = &[];
 
     /// How it came about, in two words.
     fn origin(&self) -> String;
 
     /// What it lacks, and why.
-    fn unavailable(&self) -> Vec<&Unavailable>;
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        Vec::new()
+    }
 
     /// Its circumstances in a line.
     fn line(&self) -> String;
 
     /// Notices that the reader needs before any figure.
-    fn notices(&self) -> Vec<String>;
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The answer, shorter where it is not `alone` on the page.
     fn answer(&self, alone: bool) -> Vec<String>;
@@ -58,7 +62,9 @@ pub(super) trait Subject: Sized + 'static {
     fn sections(subjects: Subjects<'_, Self>) -> Vec<Section>;
 
     /// The line at the foot, from what wrote each.
-    fn footer(written: &[String]) -> String;
+    fn footer(written: &[String]) -> String {
+        written.join(" · ")
+    }
 }
 
 /// A figure that a document holds or not.

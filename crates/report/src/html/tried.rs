@@ -10,7 +10,6 @@ impl Subject for TriedSettings {
     const KIND: &'static str = "trial";
     const HEAD: &'static str = "Trial";
     const NOTHING: ReportError = ReportError::NoTrials;
-    const TILES: &'static [KeyFigure<Self>] = &[];
 
     fn origin(&self) -> String {
         "tried".to_owned()
@@ -23,10 +22,6 @@ impl Subject for TriedSettings {
     fn line(&self) -> String {
         let comparison = &self.comparison;
         format!("{} settings · Linux {} · {} CPUs", self.candidates.len(), comparison.kernel, comparison.cpus)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        Vec::new()
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
@@ -44,10 +39,6 @@ impl Subject for TriedSettings {
     fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
         subjects.iter().flat_map(|one| sections(one.of)).collect()
     }
-
-    fn footer(written: &[String]) -> String {
-        written.join(" · ")
-    }
 }
 
 fn sections(tried: &TriedSettings) -> Vec<Section> {
@@ -55,10 +46,9 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
         "The {} with each setting over that without: 0.5 is half. The interval is that of the measured ratio.",
         goal(tried.goal)
     );
-    let mut settings = Section::new("settings", "Predicted and measured", intro).put([settings(tried)]);
-    for line in tried.candidates.iter().filter_map(prediction_note) {
-        settings = settings.say(line);
-    }
+    let settings = Section::new("settings", "Predicted and measured", intro)
+        .put([settings(tried)])
+        .say_all(tried.candidates.iter().filter_map(prediction_note));
     let advice = tried.advice.iter().map(|one| {
         TableRow::new(
             one.what.clone(),
@@ -72,10 +62,6 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
         .not_tried
         .iter()
         .map(|one| TableRow::new(one.what.clone(), vec![Cell::text("Why not", one.why.clone())]));
-    let mut how = Section::bare("how", "How it was measured");
-    for line in circumstances(&tried.comparison) {
-        how = how.say(line);
-    }
     vec![
         settings,
         Section::bare("recording", "In the recording")
@@ -86,7 +72,7 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
             not_tried,
         )
         .or("Every setting was run.")]),
-        how,
+        Section::bare("how", "How it was measured").say_all(circumstances(&tried.comparison)),
     ]
 }
 

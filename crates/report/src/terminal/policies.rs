@@ -2,12 +2,11 @@
 
 use super::paragraph;
 use crate::compared::{DecidedChanges, answer_of};
+use crate::wording::text::NONE;
 use swtch_cost::Range;
 use swtch_decide::ComparedPolicies;
 use swtch_sched::{Comparison, Figure, PolicyRuns, Waits};
 use swtch_units::{TextTable, format_ns};
-
-const NONE: &str = "-";
 
 /// A sentence for each policy but the first; then a policy a line, its figures next to those of the first.
 pub fn policies(compared: &ComparedPolicies) -> String {

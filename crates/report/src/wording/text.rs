@@ -6,6 +6,8 @@ use swtch_units::{Bytes, format_ns};
 
 /// What stands for a figure that is not known.
 pub(crate) const DASH: &str = "–";
+/// The same in tables on a terminal.
+pub(crate) const NONE: &str = "-";
 /// A figure in words, or a dash where it is not known.
 pub(crate) fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), words)

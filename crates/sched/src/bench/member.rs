@@ -64,14 +64,7 @@ pub fn run_column(
     if let Some(scheduler) = scheduler {
         scheduler.stop()?;
     }
-    let unknown = String::new;
-    Ok(Column {
-        scheduler: prepared.name,
-        identity: unknown(),
-        inputs: unknown(),
-        kernel: unknown(),
-        loads: found,
-    })
+    Ok(Column { scheduler: prepared.name, loads: found, ..Column::default() })
 }
 
 fn run_load(load: &Load, words: &[OsString], one: &counted::Prepared) -> Result<Run, SchedError> {

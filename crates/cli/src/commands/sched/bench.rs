@@ -85,13 +85,10 @@ fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
         swtch_report::bench::write(&document, form, &mut bytes)?;
         file::replace(&folder.join(name), |sink| sink.write_all(&bytes))?;
     }
-    let json = serde_json::to_string_pretty(&document)? + "\n";
+    let json = output::json_text(&document)?;
     file::replace(&folder.join("bench.json"), |sink| sink.write_all(json.as_bytes()))?;
-    let page = folder.join("bench.html");
-    let text = render_bench(&NamedBench { name: "bench".to_owned(), document })?;
-    file::replace(&page, |sink| sink.write_all(text.as_bytes()))?;
-    output::complain_text(&format!("Page: {}", page.display()));
-    Ok(())
+    let page = render_bench(&NamedBench { name: "bench".to_owned(), document })?;
+    output::page(&folder.join("bench.html"), &page)
 }
 
 fn usage(error: SchedError) -> anyhow::Error {

@@ -71,10 +71,6 @@ impl Subject for Study {
         sections.push(host::section(subjects, |study| &study.host).put(subjects.all_reasons()));
         sections
     }
-
-    fn footer(written: &[String]) -> String {
-        written.join(" · ")
-    }
 }
 
 /// What is large enough to explain the figures, in a sentence; nothing when no run was disturbed.
