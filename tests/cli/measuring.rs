@@ -70,6 +70,9 @@ fn the_published_schemas_are_those_the_types_give() {
     let of_traces = crate::common::fixture("../docs/schemas/trace-3.json");
     let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
     assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-3.json");
+    let printed = json(swtch(home.path()).args(["schema", "accuracy"]));
+    let published = fixture_json("../docs/schemas/accuracy-1.json");
+    assert_eq!(printed, published, "update it: swtch schema accuracy > docs/schemas/accuracy-1.json");
     let printed = json(swtch(home.path()).args(["schema", "diff"]));
     let of_diffs = crate::common::fixture("../docs/schemas/diff-1.json");
     let of_diffs: Value = serde_json::from_slice(&fs::read(of_diffs).unwrap()).unwrap();

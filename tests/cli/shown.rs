@@ -3,9 +3,9 @@
 //! A comment before a block names where its output comes from, so that a test does not depend on the figures of a busy machine:
 //!
 //! - `<!-- shown: run -->`: the command prints the same on every machine, and runs here;
-//! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`, `<!-- shown: comparison NAME -->`, `<!-- shown: tried NAME -->`: what
-//!   `swtch measure`, `swtch record`, `swtch doctor`, `swtch compare` and `swtch try` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`,
-//!   `fixtures/machines/NAME`, `fixtures/comparisons/NAME.json`, `fixtures/tried/NAME.json`; `advised NAME` is a recording with `--advise`.
+//! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`, `<!-- shown: comparison NAME -->`, `<!-- shown: tried NAME -->`, `<!-- shown: accuracy NAME -->`: what
+//!   `swtch measure`, `swtch record`, `swtch doctor`, `swtch compare`, `swtch try` and `swtch sched accuracy` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`,
+//!   `fixtures/machines/NAME`, `fixtures/comparisons/NAME.json`, `fixtures/tried/NAME.json`, `fixtures/NAME/accuracy.json`; `advised NAME` is a recording with `--advise`.
 //!
 //! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (that many at most). Studies of `swtch ai` and
 //! `swtch faas` are shown by `python/tests/test_shown.py`.
@@ -118,6 +118,10 @@ pub(crate) fn printed_of(kind: &str, name: &str) -> Option<String> {
         "tried" => {
             let text = fs::read(fixture(&format!("tried/{name}.json"))).unwrap();
             terminal::tried(&serde_json::from_slice(&text).unwrap())
+        }
+        "accuracy" => {
+            let text = fs::read(fixture(&format!("{name}/accuracy.json"))).unwrap();
+            terminal::accuracy(&serde_json::from_slice(&text).unwrap())
         }
         "doctor" => {
             let host = Host::read(&fixture(&format!("machines/{name}"))).unwrap();

@@ -504,3 +504,54 @@ fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
     let (status, line) = refused(home.path(), &with(&pipes, &["--policies", "loops.bpf.c"]));
     assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }
+
+/// The table of fixtures/accuracy, simulated by this program: the same input gives the same bytes on any machine, so a row that is further off
+/// was made worse by a change.
+#[test]
+fn no_row_of_the_table_of_errors_gets_worse() {
+    let home = home();
+    let real = fixture("accuracy");
+    let kept: Value = serde_json::from_slice(&fs::read(real.join("accuracy.json")).unwrap()).unwrap();
+    // Sources of schedulers are named from the top of the repository.
+    let top = fixture("..");
+    let again =
+        json(swtch(home.path()).current_dir(top).args(["sched", "accuracy", "--json", "--real"]).arg(&real));
+    let rows = |document: &Value| document["rows"].as_array().unwrap().clone();
+    let (kept, again) = (rows(&kept), rows(&again));
+    assert!(kept.len() == again.len() && kept.len() >= 36, "{} rows", kept.len());
+    let off = |row: &Value, figure: &str| {
+        (row[figure]["simulated"].as_f64().unwrap() / row[figure]["real"].as_f64().unwrap() - 1.0).abs()
+    };
+    let mut worse = Vec::new();
+    for (kept, again) in kept.iter().zip(&again) {
+        for figure in ["seconds", "context_switches"] {
+            let (before, now) = (off(kept, figure), off(again, figure));
+            if now > before + 0.01 {
+                worse.push(format!(
+                    "{} under {}: {figure} {before:.3} -> {now:.3}",
+                    kept["load"], kept["policy"]
+                ));
+            }
+        }
+    }
+    assert!(
+        worse.is_empty(),
+        "if it is meant: swtch sched accuracy --out DIR, then the two files\n{}",
+        worse.join("\n")
+    );
+}
+
+#[test]
+fn a_table_of_errors_needs_its_directory_and_loads_that_can_be_simulated() {
+    let home = home();
+    let told = |arguments: &[&str]| {
+        let output = run(swtch(home.path()).args(["sched", "accuracy"]).args(arguments));
+        (output.status.code().unwrap(), stderr(&output))
+    };
+    let (status, text) = told(&["--real", "nowhere"]);
+    assert!(status == 1 && text.contains("nowhere/accuracy.json") && text.contains("--out"), "{text}");
+    let (status, text) = told(&["--loads", "redis"]);
+    assert!(status == 2 && text.contains("none of these loads can be simulated"), "{text}");
+    let (status, text) = told(&["--runs", "0"]);
+    assert!(status == 2 && text.contains("0 runs"), "{text}");
+}

@@ -11,6 +11,7 @@ pub(crate) mod keep;
 pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod sched;
+pub(crate) mod sched_accuracy;
 pub(crate) mod sched_bench;
 pub(crate) mod serve;
 pub(crate) mod shares;
@@ -261,6 +262,8 @@ pub(crate) enum SchemaOf {
     Trace,
     /// `swtch/compare/1`
     Compare,
+    /// `swtch/accuracy/1`
+    Accuracy,
     /// `swtch/check/1`
     Check,
     /// `swtch/diff/1`

@@ -3,10 +3,11 @@
 //! Documents come out of here, and `report` prints them.
 //!
 //! Modules: `diff` (what differs between two sides of Traces, Profiles or studies), `check` (budgets: a regression guard), `compare` (commands by their
-//! runs), `policies` (schedulers by their runs), `bench` (schedulers on many loads), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
+//! runs), `policies` (schedulers by their runs), `bench` (schedulers on many loads), `accuracy` (how far the simulator is off), `remedies` (settings that are predicted, run and kept), `probe` (the bill by intervention), `runs` (commands run again and again, each run recorded), `metric` (the figures that
 //! decisions are about), `pairs` (which programs switch because of which), `verdict` (how two sides differ, and what that means), `limit` (expressions such as `switches > +5%`), `files` (what a file is).
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod bench;
 pub mod check;
 pub mod compare;
@@ -21,6 +22,10 @@ pub mod remedies;
 pub mod runs;
 mod verdict;
 
+pub use accuracy::{
+    ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, ErrorFigures, Errors, GUEST_PROFILE,
+    RealAndSimulated, Reference, accuracy, simulate_again,
+};
 pub use bench::{Against, BenchDocument, Cell, judge_bench};
 pub use diff::{
     Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, diff, diff_profiles, diff_traces, words,
@@ -30,6 +35,16 @@ pub use limit::{Bound, Limit, LimitError};
 pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
 pub use policies::{ComparedPolicies, PolicyChanges, compare_policies};
 pub use verdict::{Change, RunOrder, Verdict, judge, show};
+
+/// The JSON Schema of `swtch sched accuracy --json`, `swtch/accuracy/1`, generated from the types.
+///
+/// ```
+/// let schema = swtch_decide::accuracy_schema();
+/// assert_eq!(schema["properties"]["rows"]["type"], "array");
+/// ```
+pub fn accuracy_schema() -> serde_json::Value {
+    schemars::schema_for!(AccuracyDocument).to_value()
+}
 
 /// The JSON Schema of `swtch diff --json`, `swtch/diff/1`, generated from the types.
 ///

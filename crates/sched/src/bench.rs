@@ -5,7 +5,7 @@
 mod load;
 mod member;
 
-pub use load::{Better, Load, LoadMetric, loads, loads_named};
+pub use load::{Better, Load, LoadMetric, SimulatedLoad, loads, loads_named};
 pub use member::run_column;
 
 use crate::SchedProgress;

@@ -10,8 +10,9 @@ mod policy;
 mod recorded;
 
 pub use figures::{Comparison, Figure, Machine, PolicyRuns};
+pub use guest::run_in_guest;
+pub(crate) use guest::take_along;
 pub use guest::{Guest, compare_in_vm};
-pub(crate) use guest::{run_in_guest, take_along};
 pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
 

@@ -23,12 +23,12 @@ mod process;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, Shard, bench, loads,
-    loads_named, run_column,
+    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad, bench,
+    loads, loads_named, run_column,
 };
 pub use compare::{
     BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,
-    compare_in_vm,
+    compare_in_vm, run_in_guest,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
 pub use file::make_program_for;

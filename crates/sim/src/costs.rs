@@ -40,8 +40,8 @@ pub struct Costs {
     pub pipe_ns: u64,
     /// Writing or reading a socket, ns.
     pub socket_ns: u64,
-    /// What a call on a pipe takes more when the message's memory is in no near cache: more than
-    /// [`near_cache_bytes`](Self::near_cache_bytes) are under way, ns.
+    /// What a call on a pipe takes more when the message's memory is not near: more than [`near_cache_bytes`](Self::near_cache_bytes) have
+    /// been written, or read, in a row, ns.
     pub cold_pipe_ns: u64,
     /// The same of a socket, ns.
     pub cold_socket_ns: u64,
@@ -53,7 +53,7 @@ pub struct Costs {
     pub pipe_data_ns: u64,
     /// The same of a socket, ns.
     pub socket_data_ns: u64,
-    /// The cache that a CPU has for itself, bytes.
+    /// Memory of messages that is near when it is used again: in the CPU's own cache, or among the allocator's objects of that CPU, bytes.
     pub near_cache_bytes: u64,
     /// Copying a byte through either, in thousandths of a ns.
     pub byte_ps: u64,
@@ -72,10 +72,17 @@ pub struct Costs {
     pub yield_ns: u64,
     /// Going to sleep for a time, ns.
     pub sleep_ns: u64,
-    /// Making a task, ns.
+    /// Making a process, ns.
     pub fork_ns: u64,
-    /// Ending a task, ns.
+    /// Making a thread, ns.
+    pub thread_fork_ns: u64,
+    /// Ending a process, ns.
     pub exit_ns: u64,
+    /// Ending a thread, ns.
+    pub thread_exit_ns: u64,
+    /// A task that ends is moved between groups first, and others may run before it goes on: `sched_autogroup_exit_task` calls
+    /// `sched_move_task`, whose `resched_curr` follows (kernel/sched/core.c of 7.3 with CONFIG_SCHED_AUTOGROUP).
+    pub regroups_on_exit: bool,
     /// What each hook of a scheduling class takes, by [`Family`] and [`Hook`], ns.
     pub hook_ns: [[u32; HOOKS]; Family::COUNT],
     /// For how long of that the run queue's lock is held, in thousandths, by family: a hook that finds it taken spins.
@@ -85,7 +92,7 @@ pub struct Costs {
 /// Where the memory of a pipe and its message is when they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// More is under way than the CPU's own cache holds.
+    /// Its memory is not near.
     pub is_deep: bool,
     /// Another CPU used the pipe last.
     pub used_elsewhere: bool,

@@ -33,6 +33,7 @@ use crate::workload::{TaskSpec, Workload};
 use accounting::SpinLock;
 use events::{NEVER, Tournament};
 use objects::Objects;
+use std::collections::BTreeSet;
 use ticks::Ticks;
 use timers::Timers;
 
@@ -75,6 +76,10 @@ struct TaskState {
     /// When each of its timers, and its period, was due last.
     timers_ns: Option<Box<[Option<u64>; 5]>>,
     background: bool,
+    /// Of a process that has had another task before.
+    is_thread: bool,
+    /// It is about to end, and has come into its last group.
+    is_regrouped: bool,
     working_set_bytes: u64,
 }
 
@@ -87,6 +92,8 @@ pub struct Engine<P, S> {
     workload: Workload,
     objects: Objects,
     task_states: Vec<TaskState>,
+    /// Those that have had a task.
+    processes: BTreeSet<u32>,
     queue: Tournament,
     timers: Timers,
     /// When idle CPUs are brought work by a tick.
@@ -132,13 +139,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let smt = machine.has_smt() || machine.takes_turns;
         let mut perturbation = Perturbation::new(options.jitter, options.seed);
         let first_cpu = perturbation.first_cpu(cpus);
+        let near_cache_bytes = costs.near_cache_bytes;
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
             policy,
             sink,
-            objects: Objects::of(&workload),
+            objects: Objects::of(&workload, near_cache_bytes),
             workload,
             task_states: Vec::new(),
+            processes: BTreeSet::new(),
             queue: Tournament::new(cpus),
             timers: Timers::default(),
             idle_balance_ns: NEVER,
@@ -201,6 +210,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.task_states.push(TaskState {
             parent: parent.map_or(NONE, |parent| parent as u32),
             background: spec.background,
+            is_thread: !self.processes.insert(spec.process),
             working_set_bytes: spec.working_set_bytes,
             ..TaskState::default()
         });

@@ -88,7 +88,7 @@ pub fn policies() -> impl Iterator<Item = PolicyRow> {
 }
 
 /// The policy that models the fair class of a release of Linux.
-pub(crate) fn fair_class_of(release: Release) -> Option<&'static str> {
+pub fn fair_class_of(release: Release) -> Option<&'static str> {
     ROWS.iter().find(|row| row.fair_class_of.contains(&release)).map(|row| row.name)
 }
 

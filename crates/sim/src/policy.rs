@@ -76,6 +76,9 @@ pub trait Policy {
         false
     }
 
+    /// A running task comes into another group and back into its queue (`sched_move_task`); a choice follows.
+    fn regroup(&mut self, _kernel: &mut Kernel, _cpu: usize, _task: usize) {}
+
     /// The running task lets others run. `put_prev` and `pick_next` follow.
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize);
 

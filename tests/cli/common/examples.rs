@@ -27,6 +27,18 @@ const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:
 const BUDGET: &str = "[[budget]]\nname = \"startup\"\ncommand = \"true\"\nwhere = \"here\"\nruns = 6\nswitches = { max = 100000 }\n";
 const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
 
+/// The table of the simulator's errors, and the scheduler whose source it names.
+fn furnish_accuracy(home: &Path) {
+    let source = "schedulers/global_fifo/src/bpf/global_fifo.bpf.c";
+    let files = ["accuracy.json", "profile.json"]
+        .map(|file| (format!("accuracy/{file}"), format!("accuracy/{file}")));
+    for (from, to) in files.into_iter().chain([(format!("../{source}"), source.to_owned())]) {
+        let to = home.join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(fixture(&from), to).unwrap();
+    }
+}
+
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
 pub fn furnished() -> super::Home {
     let home = home();
@@ -56,6 +68,7 @@ pub fn furnished() -> super::Home {
             fs::copy(file.path(), folder.join(file.file_name())).unwrap();
         }
     }
+    furnish_accuracy(home.path());
     for name in ["cloud", "edge"] {
         fs::create_dir(home.path().join(name)).unwrap();
         let source = fixture(&format!("studies/{name}/study.json"));
@@ -197,14 +210,14 @@ fn made_short(example: &str) -> String {
 /// Whether this example loads a scheduler: then it runs in a guest.
 fn loads(example: &str) -> bool {
     let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
-    let asks = ["list", "status", "compare", "bench", "new"].contains(&word.unwrap_or("list"));
+    let asks = ["list", "status", "compare", "bench", "accuracy", "new"].contains(&word.unwrap_or("list"));
     !asks && !example.contains("--help")
 }
 
 /// Whether this example boots a virtual machine.
 fn boots(example: &str) -> bool {
     example.starts_with("swtch vm ")
-        || ["swtch sched compare --vm", "swtch sched bench --loads"]
+        || ["swtch sched compare --vm", "swtch sched bench --loads", "swtch sched accuracy --loads"]
             .iter()
             .any(|start| example.starts_with(start))
 }

@@ -1,5 +1,6 @@
 //! Arguments of `swtch sched`.
 
+use super::sched_accuracy::AccuracyArgs;
 use super::sched_bench::BenchArgs;
 use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
@@ -64,6 +65,8 @@ pub(crate) enum SchedCommand {
     Compare(Box<CompareArgs>),
     /// Run many loads under several schedulers in virtual machines, and print one table
     Bench(Box<BenchArgs>),
+    /// Run loads in virtual machines and simulate them, and print how far the simulator is off
+    Accuracy(Box<AccuracyArgs>),
     /// Makes a program die with the process that starts it
     #[command(hide = true)]
     DieWithParent(DieWithParentArgs),

@@ -1,5 +1,6 @@
 //! `swtch sched`.
 
+mod accuracy;
 mod bench;
 mod compare;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
         SchedCommand::Compare(args) => compare::run(args),
         SchedCommand::New(args) => new(args),
         SchedCommand::Bench(args) => bench::run(args),
+        SchedCommand::Accuracy(args) => accuracy::run(args),
         SchedCommand::DieWithParent(args) => die_with_parent(args),
         SchedCommand::Run(words) => scheduler(words),
     }

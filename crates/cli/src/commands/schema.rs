@@ -11,6 +11,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         SchemaOf::Check => swtch_decide::check::json_schema(),
         SchemaOf::Try => swtch_decide::remedies::json_schema(),
         SchemaOf::Trace => swtch_trace::json_schema(),
+        SchemaOf::Accuracy => swtch_decide::accuracy_schema(),
         SchemaOf::Diff => swtch_decide::diff_schema(),
     };
     output::print(&(serde_json::to_string_pretty(&schema)? + "\n"));

@@ -1,5 +1,6 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
+mod accuracy;
 mod bench;
 mod capabilities;
 mod compared;
@@ -25,6 +26,7 @@ use swtch_topology::Placement;
 use swtch_units::{Bytes, TextTable, format_ns};
 
 pub use crate::wording::wrap::{WIDTH, paragraph};
+pub use accuracy::accuracy;
 pub use bench::bench;
 pub use capabilities::capabilities;
 pub use compared::compared;

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// The files, by the name of the load.
-static FILES: [(&str, &str); 22] = [
+static FILES: [(&str, &str); 23] = [
     ("hackbench-pipe-process", include_str!("../../loads/hackbench-pipe-process.toml")),
     ("hackbench-pipe-thread", include_str!("../../loads/hackbench-pipe-thread.toml")),
     ("hackbench-socket-process", include_str!("../../loads/hackbench-socket-process.toml")),
     ("hackbench-socket-thread", include_str!("../../loads/hackbench-socket-thread.toml")),
     ("perf-pipe", include_str!("../../loads/perf-pipe.toml")),
+    ("perf-pipe-thread", include_str!("../../loads/perf-pipe-thread.toml")),
     ("perf-messaging", include_str!("../../loads/perf-messaging.toml")),
     ("cyclictest", include_str!("../../loads/cyclictest.toml")),
     ("saturated", include_str!("../../loads/saturated.toml")),
@@ -56,6 +57,32 @@ pub struct Load {
     pub quick: bool,
     /// The figures that schedulers are compared by.
     pub metrics: Vec<LoadMetric>,
+    /// What stands for it in the simulator, where something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<SimulatedLoad>,
+}
+
+/// What stands for a load in the simulator. Its time is that of the load's first figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedLoad {
+    /// As `swtch simulate` takes it: a workload by name, with parameters. `{alone}` is replaced by the time of the load `alone`, in ns.
+    pub work: String,
+    /// A load that does the work of one task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
+    /// How many times the first figure the whole takes, where it is the time of one operation.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub operations: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_one(operations: &u32) -> bool {
+    *operations == 1
 }
 
 /// A figure of a load.
@@ -108,6 +135,10 @@ impl Load {
                 name: format!("{file}-{size}"),
                 about: put(&self.about),
                 command: self.command.iter().map(put).collect(),
+                simulated: self
+                    .simulated
+                    .as_ref()
+                    .map(|simulated| SimulatedLoad { work: put(&simulated.work), ..simulated.clone() }),
                 sizes: Vec::new(),
                 quick: self.quick && place == 0,
                 ..self.clone()

@@ -109,7 +109,10 @@ pub(crate) fn take_along(
 }
 
 /// Runs this program in the guest, and returns what it printed there.
-pub(crate) fn run_in_guest(
+///
+/// # Errors
+/// When the guest or the program in it fails.
+pub fn run_in_guest(
     spec: &Spec,
     program: &Path,
     names: &str,

@@ -67,7 +67,9 @@ impl Costs {
             yield_ns: 150,
             sleep_ns: 500,
             fork_ns: 40_000,
+            thread_fork_ns: 10_000,
             exit_ns: 20_000,
+            thread_exit_ns: 5_000,
             hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS],
             locked_per_mille: LOCKED_PER_MILLE,
             ..Self::default()
@@ -122,7 +124,9 @@ impl Costs {
             yield_ns: 300,
             sleep_ns: 2_000,
             fork_ns: 300_000,
+            thread_fork_ns: 300_000,
             exit_ns: 100_000,
+            thread_exit_ns: 100_000,
             hook_ns: [fair, part(fair, 9), with_rest(PUBLISHED_FLSCHED, 0)],
             locked_per_mille: LOCKED_PER_MILLE,
             // What far memory adds is in the figures for sockets and pipes above.

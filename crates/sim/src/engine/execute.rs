@@ -29,6 +29,8 @@ pub(super) enum StepOutcome {
     Spin,
     /// Other tasks may run.
     Yield,
+    /// The task has come into another group; other tasks may run.
+    Regroup,
     /// The task has ended.
     End,
 }
@@ -63,6 +65,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                     self.schedule(cpu, None);
                     return Ok(());
                 }
+                StepOutcome::Regroup => {
+                    self.policy.regroup(&mut self.kernel, cpu, task);
+                    self.schedule(cpu, None);
+                    return Ok(());
+                }
                 StepOutcome::End => {
                     self.end(cpu, task);
                     return Ok(());
@@ -90,7 +97,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let socket = state.spec.socket;
             let here = self.kernel.tasks[task].cpu;
             let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
-            let is_deep = self.objects.under_way_bytes > costs.near_cache_bytes;
+            // A writer takes memory from afar when none near is left; a reader gives it back there when the near part is full.
+            let near_bytes = self.objects.near_bytes;
+            let is_deep = if reads { near_bytes >= costs.near_cache_bytes } else { near_bytes == 0 };
             let memory = Memory {
                 is_deep,
                 used_elsewhere: elsewhere(state.used_on),
@@ -118,8 +127,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 Waiting::Block => costs.futex_ns,
                 Waiting::SpinYield | Waiting::Spin => costs.barrier_look_ns,
             },
-            Op::Fork { .. } => costs.fork_ns,
+            Op::Fork { template } => {
+                let child = &self.workload.templates[template as usize];
+                let is_thread = child.process == self.kernel.tasks[task].process;
+                if is_thread { costs.thread_fork_ns } else { costs.fork_ns }
+            }
             Op::Yield => costs.yield_ns,
+            Op::Exit if self.task_states[task].is_thread => costs.thread_exit_ns,
             Op::Exit => costs.exit_ns,
             Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
         };
@@ -184,6 +198,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let since_ns = self.task_states[task].request_since_ns;
                 self.stats.requests.add(self.kernel_ns(cpu).saturating_sub(since_ns));
                 StepOutcome::Next
+            }
+            Op::Exit
+                if self.kernel.costs.regroups_on_exit
+                    && !std::mem::replace(&mut self.task_states[task].is_regrouped, true) =>
+            {
+                StepOutcome::Regroup
             }
             Op::Exit => StepOutcome::End,
         }

@@ -42,8 +42,8 @@ pub(crate) struct SemaphoreState {
 /// All objects of a workload, and what each task waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {
-    /// Bytes of messages under way, with what they take besides themselves.
-    pub(crate) under_way_bytes: u64,
+    /// Memory of messages that is free and near, bytes: what was given back last is used again first.
+    pub(crate) near_bytes: u64,
     pub(crate) pipes: Vec<PipeState>,
     pub(crate) locks: Vec<LockState>,
     /// Tasks that wait, with the lock they want back.
@@ -53,7 +53,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    pub(crate) fn of(workload: &Workload) -> Self {
+    pub(crate) fn of(workload: &Workload, near_cache_bytes: u64) -> Self {
         let pipe = |spec: &Pipe| PipeState {
             spec: *spec,
             channel: MessageBuffer::new(*spec),
@@ -67,7 +67,7 @@ impl Objects {
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };
         let semaphore = |value: &u32| SemaphoreState { value: *value, waiters: VecDeque::new() };
         Self {
-            under_way_bytes: 0,
+            near_bytes: near_cache_bytes,
             pipes: workload.pipes.iter().map(pipe).collect(),
             locks: vec![LockState::default(); workload.locks as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],

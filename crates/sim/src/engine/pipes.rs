@@ -30,7 +30,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             && !state.spec.socket
             && !state.channel.is_full()
             && !self.kernel.costs.wakes_all_writers;
-        self.objects.under_way_bytes += state.channel.taken - before;
+        self.objects.near_bytes = self.objects.near_bytes.saturating_sub(state.channel.taken - before);
         self.release_mutex(cpu, task, pipe);
         if let Some(reader) = reader {
             self.wake_sync(reader, cpu, task);
@@ -60,7 +60,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             (Room { was_full: true, .. }, false) => 1,
             _ => 0,
         };
-        self.objects.under_way_bytes -= taken;
+        self.objects.near_bytes = (self.objects.near_bytes + taken).min(self.kernel.costs.near_cache_bytes);
         self.release_mutex(cpu, task, pipe);
         self.wake_writers(cpu, task, pipe, writers);
         if let Some(reader) = next_reader {

@@ -215,6 +215,11 @@ impl Policy for RealTime {
         kernel.priority(woken) > kernel.priority(current)
     }
 
+    fn regroup(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
+        // Behind the others of its priority.
+        self.yield_task(kernel, cpu, task);
+    }
+
     fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, _task: usize) {
         self.rt_rqs[cpu].requeue = true;
     }

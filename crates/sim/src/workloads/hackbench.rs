@@ -11,7 +11,7 @@ with_defaults! {
     /// reads a channel of its own into which all senders write; each sender writes one message to each receiver in turn, `loops` times.
     ///
     /// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before: the program's own task
-    /// makes the others, which tell it that they are there and wait until it lets all of them go.
+    /// makes the others, which tell it that they are there and wait until it lets all of them go. What its clock would say is a request then.
     ///
     /// ```
     /// use swtch_sim::workloads::Hackbench;
@@ -94,8 +94,10 @@ impl Hackbench {
         }
         let mut ops: Vec<Op> = (0..made).map(|template| Op::Fork { template }).collect();
         repeat(&mut ops, made, 0, |ops| ops.push(Op::Acquire { semaphore: ready }));
+        // From here to the end the program's own clock runs.
+        ops.push(Op::RequestBegins);
         ops.extend((1..=made).rev().map(|semaphore| Op::Post { semaphore }));
-        ops.push(Op::WaitChildren);
+        ops.extend([Op::WaitChildren, Op::RequestEnds]);
         let program = workload.add_program(ops);
         self.add_task(workload, NAME.to_owned(), program);
         workload.tasks[0].process = self.tasks.process_of(made);

@@ -38,7 +38,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         ..Spec::new(vec![program.clone().into()])
     };
     spec.check().map_err(|error| WrongUsage(error.to_string()))?;
-    let folder = folder(args)?;
+    let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     if args.shard.is_some() && folder.is_none() {
         let text = "the results of a shard need a directory: give --out DIR or --resume DIR";
@@ -91,7 +91,7 @@ fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
     output::page(&folder.join("bench.html"), &page)
 }
 
-fn usage(error: SchedError) -> anyhow::Error {
+pub(super) fn usage(error: SchedError) -> anyhow::Error {
     match error {
         error @ (SchedError::Wish(_) | SchedError::NoLoad { .. }) => WrongUsage(error.to_string()).into(),
         error => error.into(),
@@ -106,8 +106,8 @@ fn chosen(args: &BenchArgs) -> Result<Vec<Load>, SchedError> {
 }
 
 /// A new directory, or the one to go on in.
-fn folder(args: &BenchArgs) -> anyhow::Result<Option<PathBuf>> {
-    if let Some(out) = &args.out
+pub(super) fn folder(out: Option<&Path>, resume: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    if let Some(out) = out
         && std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some())
     {
         let out = out.display();
@@ -116,7 +116,7 @@ fn folder(args: &BenchArgs) -> anyhow::Result<Option<PathBuf>> {
         ))
         .into());
     }
-    Ok(args.out.clone().or_else(|| args.resume.clone()))
+    Ok(out.or(resume).map(Path::to_owned))
 }
 
 fn list() -> String {

@@ -1,0 +1,82 @@
+//! `swtch sched accuracy`.
+
+use super::bench::{folder, usage};
+use super::{ENDS, search_path};
+use crate::args::sched_accuracy::AccuracyArgs;
+use crate::console::Console;
+use crate::output::{self, WrongUsage};
+use anyhow::Context;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use swtch_decide::{AccuracyDocument, AccuracyError, GUEST_PROFILE, accuracy, simulate_again};
+use swtch_profile::file;
+use swtch_report::terminal;
+use swtch_sched::{BenchJob, Shard, loads, loads_named};
+use swtch_vm::Spec;
+
+/// The table, in its directory.
+const TABLE: &str = "accuracy.json";
+
+pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<ExitCode> {
+    let document = match &args.real {
+        Some(real) => again(real)?,
+        None => measured(args)?,
+    };
+    if args.json.asked() {
+        output::json(&args.json, &document)?;
+    } else {
+        output::print(&terminal::accuracy(&document));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn again(directory: &Path) -> anyhow::Result<AccuracyDocument> {
+    let path = directory.join(TABLE);
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}; swtch sched accuracy --out writes it", path.display()))?;
+    let mut document: AccuracyDocument = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not a table of swtch sched accuracy", path.display()))?;
+    simulate_again(&mut document, &file::read(&directory.join(GUEST_PROFILE))?)?;
+    Ok(document)
+}
+
+fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
+    if args.runs == 0 {
+        return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
+    }
+    let loads =
+        if args.loads.is_empty() { loads().to_vec() } else { loads_named(&args.loads).map_err(usage)? };
+    let (program, search_path) = search_path()?;
+    let spec = Spec {
+        cpus: args.cpus,
+        memory_mib: args.memory >> 20,
+        kernel: args.kernel.clone(),
+        ..Spec::new(vec![program.clone().into()])
+    };
+    spec.check().map_err(|error| WrongUsage(error.to_string()))?;
+    let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
+    let job = BenchJob {
+        loads,
+        policies: args.schedulers.clone(),
+        runs: args.runs,
+        folder: folder.clone(),
+        shard: Shard::WHOLE,
+        spec,
+        program,
+        search_path,
+    };
+    let mut console = Console::new(super::compare::progress_line(true), &ENDS, super::compare::show)?;
+    let found = accuracy(&job, &mut console);
+    drop(console);
+    let (document, _) = found.map_err(|error| match error {
+        AccuracyError::Sched(error) => usage(error),
+        error => error.into(),
+    })?;
+    if let Some(folder) = folder {
+        let json = output::json_text(&document)?;
+        file::replace(&folder.join(TABLE), |sink| sink.write_all(json.as_bytes()))?;
+    }
+    Ok(document)
+}

@@ -1,0 +1,466 @@
+//! How far the simulator is off: loads that ran under schedulers in a virtual machine, beside their simulation.
+//!
+//! The simulator gets the machine, the kernel's rules and a Profile measured in the same virtual machine; nothing is calibrated.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use swtch_profile::{Profile, file};
+use swtch_sched::{
+    BenchJob, Column, Load, Policy, Run, SchedError, SchedProgress, SimulatedLoad, bench, loads_named,
+    run_in_guest,
+};
+use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
+use swtch_sim::policies::fair_class_of;
+use swtch_sim::run::run;
+use swtch_sim::sink::Nothing;
+use swtch_stats::median;
+use swtch_units::Observer;
+use swtch_vm::{KeptOutput, Spec};
+use thiserror::Error;
+
+/// Schema of the document.
+pub const ACCURACY_SCHEMA: &str = "swtch/accuracy/1";
+
+/// The file of the guest's Profile, beside the document.
+pub const GUEST_PROFILE: &str = "profile.json";
+
+/// Policies whose times on a load differ by less are in no order.
+const CLEAR: f64 = 1.1;
+
+/// The table of errors: `swtch sched accuracy --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccuracyDocument {
+    /// What this document is.
+    pub schema: String,
+    /// The version that wrote it.
+    pub swtch_version: String,
+    /// The guest's kernel.
+    pub kernel: String,
+    /// Its CPUs.
+    pub cpus: u32,
+    /// Runs of each load under each policy, and seeds of each simulation.
+    pub runs: usize,
+    /// Digests of all that the guest of each scheduler got: the same give the same figures.
+    pub inputs: Vec<String>,
+    /// The errors of all rows.
+    pub errors: Errors,
+    /// Every load under every policy.
+    pub rows: Vec<AccuracyRow>,
+    /// Policies that cannot be simulated, and why.
+    pub missing: BTreeMap<String, String>,
+}
+
+/// The errors of a table, parts of the real figure: 0.1 is 10 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Errors {
+    /// Of the time.
+    pub seconds: ErrorFigures,
+    /// Of the switches.
+    pub context_switches: ErrorFigures,
+    /// Pairs of policies that the simulator puts in the right order, of those whose times on a load differ by more than 10 %.
+    pub ordered: u32,
+    /// How many such pairs there are.
+    pub pairs: u32,
+}
+
+/// The errors of one figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorFigures {
+    /// Half of the rows are off by less.
+    pub median: f64,
+    /// The row that is off most.
+    pub worst: f64,
+    /// How far the reference is off from itself: the stock class once more, with other seeds; the median of its rows.
+    pub chance: Option<f64>,
+}
+
+/// A load under a policy, real and simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccuracyRow {
+    /// The load.
+    pub load: String,
+    /// The policy it ran under.
+    pub policy: String,
+    /// Where it ran.
+    pub reference: Reference,
+    /// What was simulated, as `swtch simulate` takes it.
+    pub work: String,
+    /// Under which policy of the simulator.
+    pub simulated_policy: String,
+    /// Time, by the program's own clock.
+    pub seconds: RealAndSimulated,
+    /// Switches of all its tasks, those of starting and ending it among them.
+    pub context_switches: RealAndSimulated,
+}
+
+/// Where a load ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// In a virtual machine that counts instructions.
+    Guest,
+}
+
+/// A real figure and the simulated one: medians of the runs, and of the seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RealAndSimulated {
+    /// The real one.
+    pub real: f64,
+    /// The least of the runs.
+    pub real_low: f64,
+    /// The greatest.
+    pub real_high: f64,
+    /// The same by the simulator.
+    pub simulated: f64,
+}
+
+impl RealAndSimulated {
+    /// How far the simulation is off, a part of the real figure; negative: too low.
+    pub fn error(self) -> f64 {
+        self.simulated / self.real - 1.0
+    }
+}
+
+/// Why there is no table.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AccuracyError {
+    /// The loads could not be run.
+    #[error(transparent)]
+    Sched(#[from] SchedError),
+    /// A load could not be simulated.
+    #[error("simulating {work} under {policy}: {source}")]
+    Plan {
+        /// What.
+        work: String,
+        /// Under what.
+        policy: String,
+        /// Why.
+        source: Box<PlanError>,
+    },
+    /// The guest's Profile cannot be read or kept.
+    #[error(transparent)]
+    Profile(#[from] file::FileError),
+    /// A directory cannot be made.
+    #[error("making {what}: {source}; is there space, and may it be written?")]
+    Io {
+        /// Which.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Runs the loads, measures a Profile in the same kind of guest, and simulates them. What the job's directory has is not run again.
+///
+/// # Errors
+/// When a load or a scheduler fails, or the simulator refuses one.
+pub fn accuracy(
+    job: &BenchJob,
+    observer: &mut dyn Observer<SchedProgress>,
+) -> Result<(AccuracyDocument, Profile), AccuracyError> {
+    let mut job = job.clone();
+    job.loads.retain(|load| load.simulated.is_some());
+    for alone in job.loads.clone().iter().filter_map(|load| load.simulated.as_ref()?.alone.clone()) {
+        if !job.loads.iter().any(|load| load.name == alone) {
+            job.loads.extend(loads_named(&[alone])?);
+        }
+    }
+    if job.loads.is_empty() {
+        return Err(SchedError::Wish("none of these loads can be simulated; see --list".to_owned()).into());
+    }
+    let profile = profile(&job, observer)?;
+    let benched = bench(&job, observer)?;
+    let mut document = AccuracyDocument {
+        schema: ACCURACY_SCHEMA.to_owned(),
+        swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: benched.columns.first().map(|column| column.kernel.clone()).unwrap_or_default(),
+        cpus: benched.cpus,
+        runs: benched.runs,
+        inputs: benched.columns.iter().map(|column| column.inputs.clone()).collect(),
+        errors: Errors::default(),
+        rows: Vec::new(),
+        missing: BTreeMap::new(),
+    };
+    let [stock, again, others @ ..] = benched.columns.as_slice() else { return Ok((document, profile)) };
+    let policies = std::iter::once((Policy::Stock, stock)).chain(job.policies.iter().cloned().zip(others));
+    for (policy, column) in policies {
+        let simulated_policy = match of_the_simulator(&policy, &profile) {
+            Ok(name) => name,
+            Err(why) => {
+                document.missing.insert(policy.to_string(), why);
+                continue;
+            }
+        };
+        for load in &job.loads {
+            let Some((simulated, runs)) = load.simulated.as_ref().zip(runs_of(column, load)) else {
+                continue;
+            };
+            // The simulator takes this figure from it.
+            if simulated.alone.as_ref() == Some(&load.name) {
+                continue;
+            }
+            let Some(work) = work(simulated, stock) else { continue };
+            document.rows.push(AccuracyRow {
+                load: load.name.clone(),
+                policy: policy.to_string(),
+                reference: Reference::Guest,
+                work,
+                simulated_policy: simulated_policy.clone(),
+                seconds: real(runs, |run| seconds_of(run, load, simulated)),
+                context_switches: real(runs, switches_of),
+            });
+        }
+    }
+    simulate_again(&mut document, &profile)?;
+    let chance = |of: &dyn Fn(&Run, &Load, &SimulatedLoad) -> f64| {
+        let differences = job.loads.iter().filter_map(|load| {
+            let simulated = load.simulated.as_ref()?;
+            let middle = |column| {
+                Some(median(
+                    &runs_of(column, load)?.iter().map(|run| of(run, load, simulated)).collect::<Vec<_>>(),
+                ))
+            };
+            Some((middle(again)? / middle(stock)? - 1.0).abs())
+        });
+        let differences: Vec<f64> = differences.collect();
+        (!differences.is_empty()).then(|| median(&differences))
+    };
+    document.errors.seconds.chance = chance(&|run, load, simulated| seconds_of(run, load, simulated));
+    document.errors.context_switches.chance = chance(&|run, _, _| switches_of(run));
+    Ok((document, profile))
+}
+
+/// Simulates all rows of a table again, and works out its errors; what really ran stays.
+///
+/// # Errors
+/// When the simulator refuses a row.
+pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Result<(), AccuracyError> {
+    // A single CPU has all turns.
+    let machine = if document.cpus == 1 { "1".to_owned() } else { format!("emulated:{}", document.cpus) };
+    for row in &mut document.rows {
+        let found = (1..=document.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
+        let found = found.collect::<Result<Vec<_>, _>>().map_err(|source| AccuracyError::Plan {
+            work: row.work.clone(),
+            policy: row.simulated_policy.clone(),
+            source: Box::new(source),
+        })?;
+        let middle = |of: fn(&(f64, f64)) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
+        row.seconds.simulated = middle(|(seconds, _)| *seconds);
+        row.context_switches.simulated = middle(|(_, switches)| *switches);
+    }
+    document.errors = errors(&document.rows, document.errors);
+    Ok(())
+}
+
+/// Seconds and switches of one seed.
+fn simulated(
+    row: &AccuracyRow,
+    machine: &str,
+    seed: u64,
+    profile: &Profile,
+) -> Result<(f64, f64), PlanError> {
+    let overrides = Overrides {
+        machine: Some(machine.to_owned()),
+        policies: vec![row.simulated_policy.clone()],
+        seed: Some(seed),
+        ..Overrides::default()
+    };
+    let plan = Plan::of(Work::Named(&row.work), "", &overrides, Some(profile))?;
+    let run = run(&plan.setting, &row.simulated_policy, Nothing)?;
+    // A program whose own clock does not run from its start to its end has one request.
+    let ns = match run.stats.requests.max() {
+        Some(longest_ns) if run.stats.requests.count() == 1 => longest_ns,
+        _ => run.makespan_ns,
+    };
+    // The last switch of a thread is in no count of its process: it has been taken off its accounts before (release_task, kernel/exit.c).
+    let mut processes = BTreeSet::new();
+    let threads = run.tasks.iter().filter(|task| !processes.insert(task.process)).count() as u64;
+    Ok((ns as f64 / 1e9, run.stats.context_switches().saturating_sub(threads) as f64))
+}
+
+fn errors(rows: &[AccuracyRow], before: Errors) -> Errors {
+    let figures = |of: fn(&AccuracyRow) -> RealAndSimulated, before: ErrorFigures| {
+        let all: Vec<f64> = rows.iter().map(|row| of(row).error().abs()).collect();
+        let worst = all.iter().copied().fold(0.0, f64::max);
+        ErrorFigures { median: if all.is_empty() { 0.0 } else { median(&all) }, worst, chance: before.chance }
+    };
+    let (mut ordered, mut pairs) = (0, 0);
+    for (place, row) in rows.iter().enumerate() {
+        for other in rows[place + 1..].iter().filter(|other| other.load == row.load) {
+            let real = row.seconds.real / other.seconds.real;
+            if real.max(1.0 / real) > CLEAR {
+                pairs += 1;
+                ordered += u32::from((real > 1.0) == (row.seconds.simulated > other.seconds.simulated));
+            }
+        }
+    }
+    Errors {
+        seconds: figures(|row| row.seconds, before.seconds),
+        context_switches: figures(|row| row.context_switches, before.context_switches),
+        ordered,
+        pairs,
+    }
+}
+
+/// The simulator's name of a policy, or why it has none.
+fn of_the_simulator(policy: &Policy, profile: &Profile) -> Result<String, String> {
+    match policy {
+        Policy::Stock => {
+            let kernel = &profile.host.kernel;
+            let class = kernel.major_minor().and_then(fair_class_of);
+            class
+                .map(str::to_owned)
+                .ok_or_else(|| format!("no policy models the fair class of Linux {}", kernel.release))
+        }
+        Policy::Fifo => Ok("fifo".to_owned()),
+        Policy::RoundRobin => Ok("rr".to_owned()),
+        Policy::Scheduler { options, .. } if !options.is_empty() => {
+            Err("options of schedulers are not simulated".to_owned())
+        }
+        Policy::Scheduler { file: Some(file), .. } if file.ends_with(".bpf.c") => Ok(file.clone()),
+        Policy::Scheduler { name, .. } if name == "flsched" => Ok(name.clone()),
+        Policy::Scheduler { .. } => Err("the simulator needs its source: give its FILE.bpf.c".to_owned()),
+    }
+}
+
+fn runs_of<'a>(column: &'a Column, load: &Load) -> Option<&'a [Run]> {
+    let found = column.loads.iter().find(|one| one.load == load.name)?;
+    (!found.runs.is_empty()).then_some(found.runs.as_slice())
+}
+
+/// The work with the time that one of its tasks takes alone, under the stock class.
+fn work(simulated: &SimulatedLoad, stock: &Column) -> Option<String> {
+    let Some(alone) = &simulated.alone else { return Some(simulated.work.clone()) };
+    let runs = &stock.loads.iter().find(|load| load.load == *alone)?.runs;
+    let alone_s = median(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
+    Some(simulated.work.replace("{alone}", &format!("{:.0}", alone_s * 1e9)))
+}
+
+fn seconds_of(run: &Run, load: &Load, simulated: &SimulatedLoad) -> f64 {
+    let figure = load.metrics.first().zip(run.metrics.first());
+    figure.map_or(run.seconds, |(metric, value)| {
+        let unit = if metric.unit == "us" { 1e-6 } else { 1.0 };
+        value * unit * f64::from(simulated.operations)
+    })
+}
+
+fn switches_of(run: &Run) -> f64 {
+    (run.voluntary + run.involuntary) as f64
+}
+
+fn real(runs: &[Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
+    let values: Vec<f64> = runs.iter().map(of).collect();
+    RealAndSimulated {
+        real: median(&values),
+        real_low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        real_high: values.iter().copied().fold(0.0, f64::max),
+        simulated: 0.0,
+    }
+}
+
+/// The Profile of such a guest: that of the job's directory, or a new one, which is kept there.
+fn profile(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Result<Profile, AccuracyError> {
+    if let Some(path) = job.folder.as_ref().map(|folder| folder.join(GUEST_PROFILE))
+        && path.exists()
+    {
+        return Ok(file::read(&path)?);
+    }
+    let made = tempfile::tempdir()
+        .map_err(|source| AccuracyError::Io { what: "a directory for the Profile".to_owned(), source })?;
+    let into = job.folder.as_deref().unwrap_or_else(|| made.path());
+    std::fs::create_dir_all(into)
+        .map_err(|source| AccuracyError::Io { what: into.display().to_string(), source })?;
+    measure(job, into, observer)?;
+    Ok(file::read(&into.join(GUEST_PROFILE))?)
+}
+
+fn measure(
+    job: &BenchJob,
+    into: &Path,
+    observer: &mut dyn Observer<SchedProgress>,
+) -> Result<(), SchedError> {
+    let words = ["measure", "--quick", "--out", GUEST_PROFILE];
+    let spec = Spec {
+        command: std::iter::once(job.program.clone().into()).chain(words.map(Into::into)).collect(),
+        deterministic: true,
+        fetch: vec![GUEST_PROFILE.into()],
+        fetch_into: Some(into.to_owned()),
+        ..job.spec.clone()
+    };
+    let say = |doing: &str| SchedProgress::Step {
+        done: 0,
+        of: 0,
+        next: format!("a Profile of the guest: {doing}"),
+    };
+    run_in_guest(&spec, &job.program, "the guest's Profile", KeptOutput::new(observer, say))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile_of_a_machine() -> Profile {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/profiles/vm.json");
+        file::read(&path).unwrap()
+    }
+
+    fn row(load: &str, policy: &str, seconds: (f64, f64), switches: (f64, f64)) -> AccuracyRow {
+        let beside =
+            |(real, simulated)| RealAndSimulated { real, real_low: real, real_high: real, simulated };
+        AccuracyRow {
+            load: load.to_owned(),
+            policy: policy.to_owned(),
+            reference: Reference::Guest,
+            work: "ping-pong:loops=20".to_owned(),
+            simulated_policy: "rr".to_owned(),
+            seconds: beside(seconds),
+            context_switches: beside(switches),
+        }
+    }
+
+    #[test]
+    fn errors_are_parts_of_the_real_figure_and_only_clear_orders_count() {
+        let rows = [
+            row("a", "stock", (1.0, 1.2), (100.0, 90.0)),
+            row("a", "rr", (2.0, 1.0), (100.0, 150.0)),
+            row("a", "fifo", (2.1, 1.5), (100.0, 100.0)),
+            row("b", "rr", (9.0, 9.0), (1.0, 1.0)),
+        ];
+        let found = errors(&rows, Errors::default());
+        assert!(
+            (found.seconds.worst - 0.5).abs() < 1e-9 && (found.context_switches.worst - 0.5).abs() < 1e-9
+        );
+        assert!((found.context_switches.median - 0.05).abs() < 1e-9, "{found:?}");
+        // stock against rr is the wrong way round; rr and fifo differ by 5 %.
+        assert_eq!((found.ordered, found.pairs), (1, 2));
+    }
+
+    #[test]
+    fn a_policy_without_a_source_is_missing_with_its_reason() {
+        let profile = profile_of_a_machine();
+        let of = |text: &str| of_the_simulator(&text.parse().unwrap(), &profile);
+        assert_eq!(of("mine.bpf.c"), Ok("mine.bpf.c".to_owned()));
+        assert_eq!((of("flsched"), of("rr")), (Ok("flsched".to_owned()), Ok("rr".to_owned())));
+        assert!(of("lavd").unwrap_err().contains("FILE.bpf.c"));
+        assert!(of("flsched --slice 5ms").unwrap_err().contains("options"));
+        assert!(of("stock").is_ok());
+    }
+
+    #[test]
+    fn every_load_that_stands_for_a_workload_can_be_simulated() {
+        let profile = profile_of_a_machine();
+        let simulated: Vec<_> =
+            swtch_sched::loads().iter().filter_map(|load| load.simulated.clone()).collect();
+        assert!(simulated.len() >= 12, "{}", simulated.len());
+        for SimulatedLoad { work, .. } in simulated {
+            let work = work.replace("{alone}", "1000000");
+            Plan::of(Work::Named(&work), "", &Overrides::default(), Some(&profile))
+                .unwrap_or_else(|error| panic!("{work}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! How far the simulator is off, as text.
+
+use swtch_decide::{AccuracyDocument, ErrorFigures, RealAndSimulated};
+use swtch_units::TextTable;
+
+/// The answer; then a load under a policy a line, the real figures beside the simulated ones.
+pub fn accuracy(document: &AccuracyDocument) -> String {
+    let AccuracyDocument { kernel, cpus, runs, errors, .. } = document;
+    let figure = |name: &str, figures: ErrorFigures| {
+        let ErrorFigures { median, worst, chance } = figures;
+        let chance = chance.map_or(String::new(), |chance| {
+            format!("; two batches of real runs differ by {:.1} %", chance * 100.0)
+        });
+        format!(
+            "{name}: half of the rows are off by less than {:.1} %, the worst by {:.0} %{chance}\n",
+            median * 100.0,
+            worst * 100.0
+        )
+    };
+    let mut text = figure("time", errors.seconds) + &figure("switches", errors.context_switches);
+    if errors.pairs > 0 {
+        text += &format!(
+            "order of policies: right in {} of {} pairs whose times differ by more than 10 %\n",
+            errors.ordered, errors.pairs
+        );
+    }
+    let titles = ["load", "policy", "time, s", "simulated", "off by", "switches", "simulated", "off by"];
+    let mut table = TextTable::new(titles).left([1]);
+    for row in &document.rows {
+        let off = |figure: RealAndSimulated| format!("{:+.0} %", figure.error() * 100.0);
+        let (seconds, switches) = (row.seconds, row.context_switches);
+        table.row([
+            row.load.clone(),
+            row.policy.clone(),
+            format!("{:.4}", seconds.real),
+            format!("{:.4}", seconds.simulated),
+            off(seconds),
+            format!("{:.0}", switches.real),
+            format!("{:.0}", switches.simulated),
+            off(switches),
+        ]);
+    }
+    text += &format!("\n{table}\n");
+    for (policy, why) in &document.missing {
+        text += &format!("{policy} is not in the table: {why}\n");
+    }
+    text + &format!(
+        "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and of {runs} seeds\n\
+         the simulator has the kernel's rules and a Profile measured in such a machine; nothing is calibrated\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors, Reference};
+
+    #[test]
+    fn the_errors_come_first_and_a_missing_policy_has_its_reason() {
+        let beside =
+            |real: f64, simulated: f64| RealAndSimulated { real, real_low: real, real_high: real, simulated };
+        let document = AccuracyDocument {
+            schema: ACCURACY_SCHEMA.to_owned(),
+            swtch_version: "0.1.0".to_owned(),
+            kernel: "7.3".to_owned(),
+            cpus: 1,
+            runs: 3,
+            inputs: Vec::new(),
+            errors: Errors {
+                seconds: ErrorFigures { median: 0.05, worst: 0.2, chance: Some(0.01) },
+                ordered: 3,
+                pairs: 4,
+                ..Errors::default()
+            },
+            rows: vec![AccuracyRow {
+                load: "perf-pipe".to_owned(),
+                policy: "rr".to_owned(),
+                reference: Reference::Guest,
+                work: "ping-pong".to_owned(),
+                simulated_policy: "rr".to_owned(),
+                seconds: beside(0.02, 0.021),
+                context_switches: beside(4000.0, 4400.0),
+            }],
+            missing: BTreeMap::from([("lavd".to_owned(), "the simulator needs its source".to_owned())]),
+        };
+        let text = accuracy(&document);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "time: half of the rows are off by less than 5.0 %, the worst by 20 %; two batches of real runs differ by 1.0 %"
+        );
+        assert_eq!(lines[2], "order of policies: right in 3 of 4 pairs whose times differ by more than 10 %");
+        assert_eq!(
+            lines[5], "perf-pipe  rr       0.0200     0.0210    +5 %      4000       4400   +10 %",
+            "{text}"
+        );
+        assert!(text.contains("lavd is not in the table: the simulator needs its source"), "{text}");
+    }
+}
