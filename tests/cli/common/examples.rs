@@ -352,6 +352,8 @@ pub fn of_documents() -> Vec<String> {
     let mut documents: Vec<PathBuf> = named.iter().map(|name| docs().join(name)).collect();
     documents[0] = docs().join("../README.md");
     documents.extend(guides());
+    documents.sort();
+    documents.dedup();
     let all = documents.iter().flat_map(|document| commands(&fs::read_to_string(document).unwrap()));
     let mut seen = std::collections::HashSet::new();
     all.filter(|command| command.starts_with("swtch "))
@@ -366,9 +368,10 @@ pub fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Tutorials, how-tos and explanations: pages whose shown output is checked.
+/// Tutorials, how-tos, explanations and what is off in the simulator: pages whose shown output is checked.
 pub fn guides() -> Vec<PathBuf> {
-    let mut pages = vec![docs().join("limits.md")];
+    let mut pages =
+        ["limits.md", "simulate.md", "results/simulator.md"].map(|page| docs().join(page)).to_vec();
     for directory in ["tutorials", "howto", "explanations"] {
         let listed = fs::read_dir(docs().join(directory)).unwrap().map(|entry| entry.unwrap().path());
         pages.extend(listed.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
