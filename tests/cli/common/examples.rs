@@ -352,8 +352,6 @@ pub fn of_documents() -> Vec<String> {
     let mut documents: Vec<PathBuf> = named.iter().map(|name| docs().join(name)).collect();
     documents[0] = docs().join("../README.md");
     documents.extend(guides());
-    documents.sort();
-    documents.dedup();
     let all = documents.iter().flat_map(|document| commands(&fs::read_to_string(document).unwrap()));
     let mut seen = std::collections::HashSet::new();
     all.filter(|command| command.starts_with("swtch "))
