@@ -4,14 +4,14 @@
 //! than a row group may take. The parquet crate still panics on some nonsense; that is caught and reported as damage.
 
 use super::encode::schema;
-use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};
+use super::{About, Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,10 +65,9 @@ impl<R: Columns> TableFile<R> {
         let (reader, columns) = guarded(path, || {
             let mut failure = None;
             for columns in std::iter::once(R::columns()).chain(R::earlier()) {
-                let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(&columns, false)?)));
-                let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
+                let about: Vec<&About> = columns.iter().map(|column| column.about()).collect();
                 // A file of an earlier version may have fewer columns; the first error is that of this version.
-                let reader = match SerializedFileReader::new_with_options(file.try_clone()?, options) {
+                let reader = match reader(&file, R::TABLE, &about) {
                     Ok(reader) => reader,
                     Err(error) => {
                         failure.get_or_insert(error);
@@ -95,7 +94,7 @@ impl<R: Columns> TableFile<R> {
     /// When they are damaged.
     pub fn next_group(&mut self) -> Result<Option<Vec<R>>, TableError> {
         let index = self.next_group;
-        if index >= self.reader.num_row_groups() {
+        if index >= groups(&self.reader) {
             return Ok(None);
         }
         self.next_group += 1;
@@ -175,25 +174,54 @@ fn check_chunk(chunk: &ColumnChunkMetaData, rows: i64, length: u64) -> Result<()
     Ok(())
 }
 
+/// A reader that believes our schema instead of the file's.
+fn reader(file: &File, table: &str, columns: &[&About]) -> Result<SerializedFileReader<File>, ParquetError> {
+    let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(table, columns, false)?)));
+    let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
+    SerializedFileReader::new_with_options(file.try_clone()?, options)
+}
+
+fn groups(reader: &SerializedFileReader<File>) -> usize {
+    reader.num_row_groups()
+}
+
 fn read_group<R: Columns>(
     reader: &SerializedFileReader<File>,
     index: usize,
     columns: &[Box<dyn Column<R>>],
 ) -> Result<Vec<R>, ParquetError> {
+    let mut rows = Vec::new();
+    let about: Vec<&About> = columns.iter().map(|column| column.about()).collect();
+    each_column(reader, index, &about, &mut |column, description, pages, count| {
+        columns[column].read(description, pages, count, &mut rows)
+    })?;
+    Ok(rows)
+}
+
+/// Gets a column's index, description, pages and the number of its rows.
+type ReadColumn<'r> =
+    dyn FnMut(usize, ColumnDescPtr, Box<dyn PageReader>, usize) -> Result<(), ParquetError> + 'r;
+
+/// Hands each column of a row group to `read`.
+fn each_column(
+    reader: &SerializedFileReader<File>,
+    index: usize,
+    columns: &[&About],
+    read: &mut ReadColumn<'_>,
+) -> Result<(), ParquetError> {
     let group = reader.get_row_group(index)?;
     let count = group.metadata().num_rows() as usize;
-    let mut rows = Vec::new();
-    for (index, column) in columns.iter().enumerate() {
+    for (index, about) in columns.iter().enumerate() {
         let pages = CheckedPages {
             pages: group.get_column_page_reader(index)?,
-            physical: column.about().physical,
+            physical: about.physical,
             values_left: count,
             has_dictionary: false,
         };
         let description = group.metadata().schema_descr().column(index);
-        column.read(description, Box::new(pages), count, &mut rows)?;
+        read(index, description, Box::new(pages), count)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Hands on the pages of a column, after a look at what they claim.

@@ -5,7 +5,7 @@ use parquet::basic::{ConvertedType, Encoding, Repetition, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Layout<'a> {
 ///
 /// # Errors
 /// When `sink` does not take it (a full disk; the error's kind is then the system's), or a text is too long.
-pub fn encode<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> io::Result<()> {
+pub fn encode<R: Columns>(rows: &[R], sink: impl Write + Send) -> io::Result<()> {
     encode_columns(R::columns(), rows, sink, Layout::default())
 }
 
@@ -31,10 +31,10 @@ pub fn encode<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> io::Result<()
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_columns<R: Columns, W: Write + Send>(
+pub fn encode_columns<R: Columns>(
     columns: Vec<Box<dyn Column<R>>>,
     rows: &[R],
-    sink: W,
+    sink: impl Write + Send,
     layout: Layout<'_>,
 ) -> io::Result<()> {
     let mut encoder = Encoder::new(columns, sink, layout)?;
@@ -44,23 +44,30 @@ pub fn encode_columns<R: Columns, W: Write + Send>(
     encoder.finish()
 }
 
+/// Where a file goes. One type for all, so that the parquet crate is compiled for it once.
+type Sink<'s> = Box<dyn Write + Send + 's>;
+
 /// A file that is being written, a row group at a time.
-pub struct Encoder<R, W: Write> {
-    writer: SerializedFileWriter<W>,
+pub struct Encoder<'s, R> {
+    writer: SerializedFileWriter<Sink<'s>>,
     columns: Vec<Box<dyn Column<R>>>,
     wide: bool,
 }
 
-impl<R: Columns, W: Write + Send> Encoder<R, W> {
+impl<'s, R: Columns> Encoder<'s, R> {
     /// Begins a file.
     ///
     /// # Errors
     /// When `sink` does not take it.
-    pub fn new(columns: Vec<Box<dyn Column<R>>>, sink: W, layout: Layout<'_>) -> io::Result<Self> {
-        let schema = schema(&columns, layout.wide).map_err(system_error)?;
-        let properties = properties(&columns, layout);
-        let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties));
-        Ok(Self { writer: writer.map_err(system_error)?, columns, wide: layout.wide })
+    pub fn new(
+        columns: Vec<Box<dyn Column<R>>>,
+        sink: impl Write + Send + 's,
+        layout: Layout<'_>,
+    ) -> io::Result<Self> {
+        let about: Vec<&About> = columns.iter().map(|column| column.about()).collect();
+        let signature = (!layout.wide).then(|| signature(R::FORMATS[0], &columns));
+        let writer = begin(R::TABLE, &about, Box::new(sink), layout, signature).map_err(system_error)?;
+        Ok(Self { writer, columns, wide: layout.wide })
     }
 
     /// Writes the rows of a group: some, and at most [`GROUP_ROWS`].
@@ -72,15 +79,12 @@ impl<R: Columns, W: Write + Send> Encoder<R, W> {
     }
 
     fn write(&mut self, rows: &[R]) -> Result<(), ParquetError> {
-        let mut group = self.writer.next_row_group()?;
+        let wide = self.wide;
+        let mut group = next_group(&mut self.writer)?;
         for column in &self.columns {
-            let mut writer = group
-                .next_column()?
-                .ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
-            column.write(rows, self.wide, &mut writer)?;
-            writer.close()?;
+            next_column(&mut group, &mut |writer| column.write(rows, wide, writer))?;
         }
-        group.close().map(drop)
+        end_group(group)
     }
 
     /// Writes the end of the file.
@@ -88,8 +92,45 @@ impl<R: Columns, W: Write + Send> Encoder<R, W> {
     /// # Errors
     /// When the sink does not take it.
     pub fn finish(self) -> io::Result<()> {
-        self.writer.close().map(drop).map_err(system_error)
+        end(self.writer)
     }
+}
+
+fn begin<'s>(
+    table: &str,
+    about: &[&About],
+    sink: Sink<'s>,
+    layout: Layout<'_>,
+    signature: Option<String>,
+) -> Result<SerializedFileWriter<Sink<'s>>, ParquetError> {
+    let schema = schema(table, about, layout.wide)?;
+    SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties(about, layout, signature)))
+}
+
+fn next_group<'w, 's>(
+    writer: &'w mut SerializedFileWriter<Sink<'s>>,
+) -> Result<SerializedRowGroupWriter<'w, Sink<'s>>, ParquetError> {
+    writer.next_row_group()
+}
+
+/// Writes the next column by `write`.
+fn next_column(
+    group: &mut SerializedRowGroupWriter<'_, Sink<'_>>,
+    write: &mut dyn FnMut(&mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>,
+) -> Result<(), ParquetError> {
+    let mut writer = group
+        .next_column()?
+        .ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
+    write(&mut writer)?;
+    writer.close()
+}
+
+fn end_group(group: SerializedRowGroupWriter<'_, Sink<'_>>) -> Result<(), ParquetError> {
+    group.close().map(drop)
+}
+
+fn end(writer: SerializedFileWriter<Sink<'_>>) -> io::Result<()> {
+    writer.close().map(drop).map_err(system_error)
 }
 
 /// The system's error, not parquet's wrapping of it: callers ask whether the disk is full.
@@ -104,7 +145,7 @@ fn system_error(error: ParquetError) -> io::Error {
 }
 
 /// The Parquet schema of a table with these columns.
-pub(crate) fn schema<R: Columns>(columns: &[Box<dyn Column<R>>], wide: bool) -> Result<Type, ParquetError> {
+pub(crate) fn schema(table: &str, columns: &[&About], wide: bool) -> Result<Type, ParquetError> {
     let field = |about: &About| {
         let text = about.physical == PhysicalType::BYTE_ARRAY;
         let is_wide = wide && about.physical == PhysicalType::INT32;
@@ -114,13 +155,13 @@ pub(crate) fn schema<R: Columns>(columns: &[Box<dyn Column<R>>], wide: bool) -> 
             .build()
             .map(Arc::new)
     };
-    let fields = columns.iter().map(|column| field(column.about())).collect::<Result<Vec<_>, _>>()?;
-    Type::group_type_builder(R::TABLE).with_fields(fields).build()
+    let fields = columns.iter().map(|about| field(about)).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder(table).with_fields(fields).build()
 }
 
 /// No compression: times as packed differences and everything else by dictionary are about as small, and are read at once.
-fn properties<R: Columns>(columns: &[Box<dyn Column<R>>], layout: Layout<'_>) -> WriterProperties {
-    let signature = (!layout.wide).then(|| (SIGNATURE_KEY, signature(R::FORMATS[0], columns)));
+fn properties(columns: &[&About], layout: Layout<'_>, signature: Option<String>) -> WriterProperties {
+    let signature = signature.map(|signature| (SIGNATURE_KEY, signature));
     let note = layout.note.map(|(key, text)| (key, text.to_owned()));
     let pairs: Vec<KeyValue> =
         signature.into_iter().chain(note).map(|(key, text)| KeyValue::new(key.to_owned(), text)).collect();
@@ -130,7 +171,7 @@ fn properties<R: Columns>(columns: &[Box<dyn Column<R>>], layout: Layout<'_>) ->
         // The smallest and largest value of a row group let readers skip it; those of every page only cost space.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
-    for about in columns.iter().map(|column| column.about()) {
+    for about in columns {
         let path = ColumnPath::from(about.name);
         if !matches!(about.physical, PhysicalType::INT32 | PhysicalType::INT64) {
             continue;

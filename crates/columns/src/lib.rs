@@ -8,29 +8,30 @@
 //! Unsigned numbers are stored in signed columns, without a note that they are unsigned. No count or time reaches 2^63, and
 //! unsigned columns that are subtracted in pandas or DuckDB give wrapped numbers or errors.
 //!
-//! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `growth` (differences of counters that only grow).
+//! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `encode` (writes them), `physical` (what is compiled once for
+//! each type that is stored), `growth` (differences of counters that only grow).
 #![forbid(unsafe_code)]
 
 mod decode;
 mod encode;
 pub mod growth;
+mod physical;
 pub mod rules;
 mod values;
 
 pub use decode::{TableError, TableFile, note};
 pub use encode::{Encoder, Layout, encode, encode_columns};
+pub use physical::Physical;
 pub use swtch_units::Word;
 pub use values::{Cell, Scalar, Value, found_word, stored_word};
 
 use parquet::basic::Type as PhysicalType;
 use parquet::column::page::PageReader;
-use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::DataType;
 pub use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::ColumnDescPtr;
-use std::marker::PhantomData;
 
 /// Most rows in a row group, and so in memory while a table is streamed. The reader refuses larger groups, so that a damaged count
 /// cannot fill the memory.
@@ -112,19 +113,18 @@ pub trait Column<R>: Send {
     ) -> Result<(), ParquetError>;
 }
 
-/// A field of type `V` in the row `R`. The accessors are type parameters so that loops over rows are compiled without calls.
-struct Field<R, V, G, S> {
+/// A field of type `V` in the row `R`. The accessors are pointers: columns of one type share their code, which is much to compile.
+struct Field<R, V> {
     about: About,
-    get: G,
-    set: S,
-    types: PhantomData<fn(R) -> V>,
+    get: fn(&R) -> &V,
+    set: fn(&mut R, V),
 }
 
 /// The column for a field: its name, unit, rule and meaning, and how it is got and set.
 pub fn column<R, V>(
     [name, unit, rule, meaning]: [&'static str; 4],
-    get: impl Fn(&R) -> &V + Send + 'static,
-    set: impl Fn(&mut R, V) + Send + 'static,
+    get: fn(&R) -> &V,
+    set: fn(&mut R, V),
 ) -> Box<dyn Column<R>>
 where
     R: Columns,
@@ -135,16 +135,10 @@ where
     let (kind, optional) = (V::KIND, V::OPTIONAL);
     let unit = if unit == "none" { "" } else { unit };
     let about = About { name, kind, optional, unit, rule, meaning, physical, nullable };
-    Box::new(Field { about, get, set, types: PhantomData })
+    Box::new(Field { about, get, set })
 }
 
-impl<R, V, G, S> Column<R> for Field<R, V, G, S>
-where
-    R: Default,
-    V: Value + 'static,
-    G: Fn(&R) -> &V + Send,
-    S: Fn(&mut R, V) + Send,
-{
+impl<R: Default, V: Value + 'static> Column<R> for Field<R, V> {
     fn about(&self) -> &About {
         &self.about
     }
@@ -171,15 +165,9 @@ where
         }
         let levels = nullable.then_some(levels.as_slice());
         if wide && self.about.physical == PhysicalType::INT32 {
-            let numbers = rows.iter().filter_map(|row| match self.cell(row) {
-                Some(Cell::Number(number)) => Some(number as i64),
-                Some(Cell::Real(number)) => Some(number as i64),
-                _ => None,
-            });
-            let numbers: Vec<i64> = numbers.collect();
-            return writer.typed::<Int64Type>().write_batch(&numbers, levels, None).map(drop);
+            return physical::write_wide(writer, &mut rows.iter().map(|row| self.cell(row)), levels);
         }
-        writer.typed::<V::Physical>().write_batch(&values, levels, None).map(drop)
+        V::Physical::write(writer, &values, levels)
     }
 
     fn read(
@@ -190,17 +178,8 @@ where
         rows: &mut Vec<R>,
     ) -> Result<(), ParquetError> {
         let About { name, nullable, .. } = self.about;
-        let (mut values, mut levels) = (Vec::new(), Vec::new());
-        ColumnReaderImpl::<V::Physical>::new(description, pages).read_records(
-            count,
-            nullable.then_some(&mut levels),
-            None,
-            &mut values,
-        )?;
-        let found = if nullable { levels.len() } else { values.len() };
-        if found != count {
-            return Err(wrong(name, &format!("{found} values for {count} rows")));
-        }
+        let (values, levels) =
+            V::Physical::read(description, pages, count, nullable).map_err(|why| why.of(name))?;
         // Only now is it known that the rows are really there.
         rows.resize_with(count, R::default);
         let mut values = values.into_iter();

@@ -1,5 +1,6 @@
 //! What a column may hold.
 
+use super::Physical;
 use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use swtch_units::Word;
@@ -28,7 +29,7 @@ type Stored<V> = <<V as Value>::Physical as DataType>::T;
 /// A field of a row: a [`Scalar`] or an `Option` of one.
 pub trait Value: Sized {
     /// How Parquet stores it.
-    type Physical: DataType;
+    type Physical: Physical;
     /// Its type's name, for the table's signature.
     const KIND: &'static str;
     /// Whether it may be absent.
@@ -53,7 +54,7 @@ pub trait Value: Sized {
 /// A value that is always there: `u64`, `u32`, `i32`, `f64`, `bool`, `String`, and any [`Word`].
 pub trait Scalar: Sized {
     /// How Parquet stores it.
-    type Physical: DataType;
+    type Physical: Physical;
     /// Its type's name, for the table's signature.
     const KIND: &'static str;
 
