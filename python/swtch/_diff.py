@@ -100,8 +100,8 @@ class LimitResult:
     """As it was written."""
     holds: bool
     """Whether it holds."""
-    change: Change
-    """The figure that it was compared with."""
+    change: Change | None
+    """The figure that it was compared with; None where the limit is a verdict."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,17 +162,15 @@ def diff(
     """What differs between two sides, as `swtch diff` says it: `swtch.diff("before.swtch", "after.swtch")`.
 
     Each side is a `Trace`, a `Profile` or a path, or a sequence of them: repeats, without which the verdict of Traces is `unclear`. All are of
-    one kind. `fail_if` are limits such as `"switches > +5%"`, for Traces; `Diff.fails` says whether one holds.
+    one kind. `fail_if` are limits of Traces such as `"switches > +5%"`, or verdicts such as `"worse"`; `Diff.fails` says whether one holds.
 
     Raises `UsageError` when the sides cannot be compared or a limit cannot be decided, `OSError`, `TraceError` and `ProfileError` as `Trace.load`
     and `Profile.load` do.
     """
     before, after = _side(old), _side(new)
     if any(isinstance(one, Profile) for one in [*before, *after]):
-        if fail_if:
-            raise _native.UsageError("fail_if is about Traces, and these are Profiles; leave it out")
         profiles = [[_profile(one).to_json() for one in side] for side in (before, after)]
-        document = _native.diff_profiles(profiles[0], profiles[1])
+        document = _native.diff_profiles(profiles[0], profiles[1], list(fail_if))
     else:
         paths = [[_path(one) for one in side if not isinstance(one, Profile)] for side in (before, after)]
         document = _native.diff(paths[0], paths[1], list(fail_if))

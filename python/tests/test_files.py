@@ -137,7 +137,7 @@ def test_sides_that_cannot_be_compared_say_why(measured: swtch.Profile, golden: 
     for old, new, limits, words in [
         (swtch.Trace.load(trace), measured, [], "Traces and Profiles cannot be compared"),
         (trace, fixtures / "profiles/vm.json", [], "Traces and Profiles cannot be compared"),
-        (measured, measured, ["switches > +5%"], "fail_if is about Traces"),
+        (measured, measured, ["switches > +5%"], "fail_if with a figure is about Traces"),
         (trace, trace, ["switches > many"], "is not a value of switches"),
         ([], trace, [], "a side is empty"),
     ]:

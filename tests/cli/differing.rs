@@ -61,6 +61,25 @@ fn a_limit_that_holds_is_status_3() {
 }
 
 #[test]
+fn a_verdict_is_a_limit_too_of_files_of_any_kind() {
+    let home = home();
+    let (older, newer) = (path("profiles/vm.json"), path("profiles/server.json"));
+    let status = |verdict: &str| {
+        let output = diff(home.path(), &[&older, &newer, "--fail-if", verdict]);
+        (output.status.code().unwrap(), stdout(&output) + &stderr(&output))
+    };
+    let found = document(home.path(), &[&older, &newer]);
+    let verdict = found["verdict"].as_str().unwrap();
+    let (code, text) = status(verdict);
+    assert!(code == 3 && text.contains(&format!("--fail-if {verdict} holds")), "{text}");
+    let (code, text) = status("same");
+    assert!(verdict != "same" && code == 0 && text.contains("--fail-if same does not hold"), "{text}");
+    let compare = ["measure", "--compare", &older, "--with", &newer, "--fail-if", verdict];
+    let compared = run(swtch(home.path()).args(compare));
+    assert_eq!(compared.status.code(), Some(3), "{}", stderr(&compared));
+}
+
+#[test]
 fn files_of_different_kinds_are_wrong_usage() {
     let home = home();
     let (trace, profile, study) =
@@ -68,7 +87,11 @@ fn files_of_different_kinds_are_wrong_usage() {
     for (arguments, status, words) in [
         (vec![trace.as_str(), &profile], 2, "Traces and Profiles cannot be compared"),
         (vec![&profile, &study], 2, "Profiles and studies cannot be compared"),
-        (vec![&profile, &profile, "--fail-if", "switches > +5%"], 2, "--fail-if is about Traces"),
+        (
+            vec![&profile, &profile, "--fail-if", "switches > +5%"],
+            2,
+            "--fail-if with a figure is about Traces",
+        ),
         (vec![&profile, "/etc/hostname"], 1, "is not a Profile"),
         (vec![&trace, "/etc"], 1, "has none of swtch's documents"),
         (vec![&trace, "/nowhere.swtch"], 1, "/nowhere.swtch"),

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_cost::Price;
+use swtch_decide::Verdict;
 use swtch_measure::{Access, Class, Method, Preset};
 use swtch_topology::Placement;
 use swtch_units::Bytes;
@@ -170,6 +171,9 @@ pub(crate) struct MeasureArgs {
     /// With --compare: compare with this Profile instead of measuring
     #[arg(long, value_name = "NEW.json", requires = "compare")]
     pub(crate) with: Option<PathBuf>,
+    /// With --compare: fail with status 3 when this is the verdict
+    #[arg(long, value_name = "VERDICT", requires = "compare", value_parser = word::<Verdict>())]
+    pub(crate) fail_if: Option<Verdict>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

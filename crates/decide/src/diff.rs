@@ -10,7 +10,7 @@ pub use documents::diff_profiles;
 pub use traces::diff_traces;
 
 use crate::files::{FileKind, NoDocument};
-use crate::limit::Limit;
+use crate::limit::{FailIf, Limit};
 use crate::metric::PricedTrace;
 use crate::verdict::{Change, Verdict};
 use schemars::JsonSchema;
@@ -99,8 +99,8 @@ pub struct LimitResult {
     pub limit: String,
     /// Whether it holds, so that the command fails.
     pub holds: bool,
-    /// The figure that it was compared with.
-    pub change: Change,
+    /// The figure that it was compared with; absent where the limit is a verdict.
+    pub change: Option<Change>,
 }
 
 /// What to compare by.
@@ -108,8 +108,8 @@ pub struct LimitResult {
 pub struct DiffOptions {
     /// Prices of switches.
     pub model: Option<CostModel>,
-    /// Limits that must not hold.
-    pub fail_if: Vec<Limit>,
+    /// What must not hold.
+    pub fail_if: Vec<FailIf>,
 }
 
 /// Why there is no difference.
@@ -120,7 +120,9 @@ pub enum DiffError {
     #[error("{0} cannot be compared with each other; name files of one kind")]
     Mixed(String),
     /// A limit is one of Traces.
-    #[error("--fail-if is about Traces, and these are {0}; leave it out")]
+    #[error(
+        "--fail-if with a figure is about Traces, and these are {0}; write a verdict such as --fail-if worse"
+    )]
     LimitsOfTraces(&'static str),
     /// A side does not have the figure of a limit.
     #[error(
@@ -164,6 +166,14 @@ impl Diff {
         self.limits.iter().any(|limit| limit.holds)
     }
 
+    /// Adds what `fail_if` says of the verdict.
+    pub fn add_verdicts(&mut self, fail_if: &[FailIf]) {
+        for wanted in fail_if.iter().filter_map(FailIf::verdict) {
+            let holds = self.verdict == wanted;
+            self.limits.push(LimitResult { limit: wanted.name().to_owned(), holds, change: None });
+        }
+    }
+
     /// Checks that every ratio and verdict follows from its figures.
     ///
     /// # Errors
@@ -182,14 +192,15 @@ impl Diff {
 pub fn diff(old: &[PathBuf], new: &[PathBuf], options: &DiffOptions) -> Result<Diff, DiffError> {
     let kinds = FileKind::among(old.iter().chain(new))?;
     let [kind] = kinds[..] else { return Err(DiffError::Mixed(FileKind::names(&kinds))) };
-    if kind != FileKind::Trace && !options.fail_if.is_empty() {
+    let limits: Vec<Limit> = options.fail_if.iter().filter_map(FailIf::limit).cloned().collect();
+    if kind != FileKind::Trace && !limits.is_empty() {
         return Err(DiffError::LimitsOfTraces(kind.plural()));
     }
     let mut found = match kind {
         FileKind::Trace => {
             let [old, new] = [priced(old, options)?, priced(new, options)?];
             let [before, after] = [&old, &new].map(|side| side.iter().map(view).collect::<Vec<_>>());
-            diff_traces(&before, &after, None, &options.fail_if)?
+            diff_traces(&before, &after, None, &limits)?
         }
         FileKind::Profile => documents::profiles(old, new)?,
         FileKind::Study => documents::studies(old, new)?,
@@ -198,6 +209,7 @@ pub fn diff(old: &[PathBuf], new: &[PathBuf], options: &DiffOptions) -> Result<D
     let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
     found.old.files = names(old);
     found.new.files = names(new);
+    found.add_verdicts(&options.fail_if);
     Ok(found)
 }
 

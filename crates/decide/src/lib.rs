@@ -31,7 +31,7 @@ pub use diff::{
     Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, diff, diff_profiles, diff_traces, words,
 };
 pub use files::{FileKind, NoDocument};
-pub use limit::{Bound, Limit, LimitError};
+pub use limit::{Bound, FailIf, Limit, LimitError};
 pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
 pub use policies::{ComparedPolicies, PolicyChanges, compare_policies};
 pub use verdict::{Change, RunOrder, Verdict, judge, show};

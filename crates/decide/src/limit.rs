@@ -1,7 +1,7 @@
 //! Limits of figures as people write them: `switches > +5%`, `wait.p99 > 20ms`.
 
 use crate::metric::{Figure, UnknownFigure};
-use crate::verdict::Change;
+use crate::verdict::{Change, Verdict};
 use std::fmt;
 use std::str::FromStr;
 use swtch_units::{Inequality, percent};
@@ -61,7 +61,7 @@ pub struct Limit {
 pub enum LimitError {
     /// It has another form.
     #[error(
-        "'{0}' is not a limit: write FIGURE > VALUE or FIGURE < VALUE, such as 'switches > +5%' or 'wait.p99 > 20ms'"
+        "'{0}' is not a limit: write FIGURE > VALUE or FIGURE < VALUE, such as 'switches > +5%' or 'wait.p99 > 20ms', or a verdict such as 'worse'"
     )]
     Form(String),
     /// There is no such figure.
@@ -118,6 +118,47 @@ impl Limit {
             _ => false,
         };
         !is_noise && self.is_beyond(Some(change.old), change.new) == Some(true)
+    }
+}
+
+/// What makes a comparison fail.
+#[derive(Clone, Debug)]
+pub enum FailIf {
+    /// A figure of Traces is beyond a bound.
+    Limit(Limit),
+    /// The verdict, of files of any kind.
+    Verdict(Verdict),
+}
+
+impl FailIf {
+    /// The limit, where it is one.
+    pub fn limit(&self) -> Option<&Limit> {
+        match self {
+            Self::Limit(limit) => Some(limit),
+            Self::Verdict(_) => None,
+        }
+    }
+
+    /// The verdict, where it is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self {
+            Self::Limit(_) => None,
+            Self::Verdict(verdict) => Some(*verdict),
+        }
+    }
+}
+
+impl FromStr for FailIf {
+    type Err = LimitError;
+
+    /// ```
+    /// use swtch_decide::{FailIf, Verdict};
+    /// assert!(matches!("worse".parse(), Ok(FailIf::Verdict(Verdict::Worse))));
+    /// assert!(matches!("switches > +5%".parse(), Ok(FailIf::Limit(_))));
+    /// ```
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let verdict = Verdict::ALL.iter().find(|verdict| verdict.name() == text.trim());
+        verdict.map_or_else(|| text.parse().map(Self::Limit), |verdict| Ok(Self::Verdict(*verdict)))
     }
 }
 

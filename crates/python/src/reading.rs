@@ -4,7 +4,7 @@ use crate::errors::{UsageError, diff_error, file_error, mistake};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use swtch_cost::CostModel;
-use swtch_decide::{Diff, DiffOptions, LimitError};
+use swtch_decide::{Diff, DiffOptions, FailIf, LimitError};
 use swtch_profile::{Profile, file};
 use swtch_report::terminal;
 
@@ -27,19 +27,37 @@ pub(crate) fn diff(
     new: Vec<PathBuf>,
     fail_if: Vec<String>,
 ) -> PyResult<String> {
-    let limits: Result<_, LimitError> = fail_if.iter().map(|limit| limit.parse()).collect();
-    let fail_if = limits.map_err(|error| UsageError::new_err(error.to_string()))?;
+    let fail_if = conditions(&fail_if)?;
     let own = file::read_own().map_err(|error| file_error(&error))?;
     let options = DiffOptions { model: own.as_ref().map(CostModel::of), fail_if };
     document(&py.detach(|| swtch_decide::diff(&old, &new, &options)).map_err(|error| diff_error(&error))?)
 }
 
+/// What makes a comparison fail, as `--fail-if` takes it.
+fn conditions(texts: &[String]) -> PyResult<Vec<FailIf>> {
+    let found: Result<_, LimitError> = texts.iter().map(|text| text.parse()).collect();
+    found.map_err(|error| UsageError::new_err(error.to_string()))
+}
+
 /// The same of Profiles, each as JSON.
 #[pyfunction]
-pub(crate) fn diff_profiles(py: Python<'_>, old: Vec<String>, new: Vec<String>) -> PyResult<String> {
+pub(crate) fn diff_profiles(
+    py: Python<'_>,
+    old: Vec<String>,
+    new: Vec<String>,
+    fail_if: Vec<String>,
+) -> PyResult<String> {
+    let fail_if = conditions(&fail_if)?;
     let side = |texts: &[String]| texts.iter().map(|text| parse(text)).collect::<PyResult<Vec<_>>>();
     let (old, new) = (side(&old)?, side(&new)?);
-    document(&py.detach(|| swtch_decide::diff_profiles(&old, &new)))
+    if fail_if.iter().any(|one| one.limit().is_some()) {
+        let error =
+            "fail_if with a figure is about Traces, and these are Profiles; write a verdict such as 'worse'";
+        return Err(UsageError::new_err(error));
+    }
+    let mut found = py.detach(|| swtch_decide::diff_profiles(&old, &new));
+    found.add_verdicts(&fail_if);
+    document(&found)
 }
 
 fn document(found: &Diff) -> PyResult<String> {

@@ -3,7 +3,7 @@
 use super::JsonArgs;
 use clap::Args;
 use std::path::PathBuf;
-use swtch_decide::Limit;
+use swtch_decide::FailIf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -21,9 +21,9 @@ pub(crate) struct DiffArgs {
     /// Files of the new side, after --
     #[arg(value_name = "NEW", last = true)]
     pub(crate) new: Vec<PathBuf>,
-    /// Fail with status 3 when this holds, e.g. 'switches > +5%', 'wait.p99 > 20ms'; may be given several times
+    /// Fail with status 3 when this holds, e.g. 'switches > +5%', 'wait.p99 > 20ms', or a verdict such as worse; may be given several times
     #[arg(long, value_name = "LIMIT")]
-    pub(crate) fail_if: Vec<Limit>,
+    pub(crate) fail_if: Vec<FailIf>,
     /// Price the switches of Traces by this Profile [default: this machine's, if it has been measured]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,

@@ -26,21 +26,22 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         let page = render_diff(&NamedDiff { name, document: found.clone() })?;
         file::replace(out, |sink| sink.write_all(page.as_bytes()))?;
     }
-    show(&found, &args.json)?;
+    let status = show(&found, &args.json)?;
     if let Some(out) = args.out.as_ref().filter(|_| !args.json.asked()) {
         output::print(&format!("Page: {}\n", out.display()));
     }
-    Ok(if found.fails() { ExitCode::from(LIMIT) } else { ExitCode::SUCCESS })
+    Ok(status)
 }
 
-/// Prints what differs, unless its figures contradict each other.
-pub(crate) fn show(found: &Diff, json: &JsonArgs) -> anyhow::Result<()> {
+/// Prints what differs, unless its figures contradict each other. The exit status says whether a limit holds.
+pub(crate) fn show(found: &Diff, json: &JsonArgs) -> anyhow::Result<ExitCode> {
     found.check().context("the comparison is refused; please report this defect with both sides")?;
     if json.asked() {
-        return output::json(json, found);
+        output::json(json, found)?;
+    } else {
+        output::print(&terminal::diff(found));
     }
-    output::print(&terminal::diff(found));
-    Ok(())
+    Ok(if found.fails() { ExitCode::from(LIMIT) } else { ExitCode::SUCCESS })
 }
 
 /// The files of both sides.

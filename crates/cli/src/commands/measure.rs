@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::slice;
-use swtch_decide::{DiffOptions, diff_profiles};
+use swtch_decide::{DiffOptions, FailIf, diff_profiles};
 use swtch_measure::{MeasureError, Measurement, Options, Progress, measure};
 use swtch_profile::check::check_with_samples;
 use swtch_profile::file;
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     let old = args.compare.as_deref().map(file::read).transpose()?;
     if let (Some(old), Some(new)) = (&args.compare, &args.with) {
         let (old, new) = (slice::from_ref(old), slice::from_ref(new));
-        diff::show(&swtch_decide::diff(old, new, &DiffOptions::default())?, &args.json)?;
-        return Ok(ExitCode::SUCCESS);
+        let options = DiffOptions { fail_if: fail_if(args), ..DiffOptions::default() };
+        return diff::show(&swtch_decide::diff(old, new, &options)?, &args.json);
     }
     let place = place(args)?;
     let measured = measure(&options(args), &mut measuring()?);
@@ -35,10 +35,12 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     let interrupted = measurement.profile.provenance.ended == Ended::Interrupted;
     let saved =
         place.filter(|place| place.asked_for || !interrupted).map(|place| save(&mut measurement, &place));
+    let mut status = ExitCode::SUCCESS;
     match &old {
         Some(old) => {
-            let new = slice::from_ref(&measurement.profile);
-            diff::show(&diff_profiles(slice::from_ref(old), new), &args.json)?;
+            let mut found = diff_profiles(slice::from_ref(old), slice::from_ref(&measurement.profile));
+            found.add_verdicts(&fail_if(args));
+            status = diff::show(&found, &args.json)?;
         }
         None if args.json.asked() => output::json(&args.json, &measurement.profile)?,
         None => output::print(&terminal::profile(&measurement.profile)),
@@ -48,7 +50,11 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         Some(Err(error)) => return Err(error),
         _ => {}
     }
-    Ok(if interrupted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if interrupted { ExitCode::FAILURE } else { status })
+}
+
+fn fail_if(args: &MeasureArgs) -> Vec<FailIf> {
+    args.fail_if.map(FailIf::Verdict).into_iter().collect()
 }
 
 /// Steps of the progress bar.

@@ -41,7 +41,7 @@ pub fn diff_traces(
             let figure = Figure { is_rate, ..limit.figure };
             let known = changes.iter().find(|change| change.metric == figure.to_string()).cloned();
             let change = known.or_else(|| change(figure)).ok_or_else(|| no_figure(limit, old))?;
-            Ok(LimitResult { limit: limit.to_string(), holds: limit.holds_of(&change), change })
+            Ok(LimitResult { limit: limit.to_string(), holds: limit.holds_of(&change), change: Some(change) })
         })
         .collect();
     let mut found = Diff {

@@ -1,6 +1,6 @@
 //! The page of a difference: the verdict, how much, and which tasks.
 
-use swtch_decide::{Change, Diff, Difference, Verdict};
+use swtch_decide::{Change, Diff, Difference, LimitResult, Verdict};
 
 use super::prelude::*;
 use crate::wording::diff::{figures, signed, within};
@@ -29,7 +29,11 @@ impl Subject for Diff {
 
     fn notices(&self) -> Vec<String> {
         let limits = self.limits.iter().filter(|limit| limit.holds);
-        limits.map(|limit| format!("The limit {} holds: {}.", limit.limit, limit.change.words())).collect()
+        let words = |limit: &LimitResult| match &limit.change {
+            Some(change) => format!("The limit {} holds: {}.", limit.limit, change.words()),
+            None => format!("The limit holds: the verdict is {}.", limit.limit),
+        };
+        limits.map(words).collect()
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {

@@ -72,7 +72,10 @@ fn undecided(changes: &[Change]) -> String {
 
 fn outcome(limit: &LimitResult) -> String {
     let holds = if limit.holds { "holds, so the exit status is 3" } else { "does not hold" };
-    format!("--fail-if '{}' {holds}: {}.", limit.limit, limit.change.words())
+    match &limit.change {
+        Some(change) => format!("--fail-if '{}' {holds}: {}.", limit.limit, change.words()),
+        None => format!("--fail-if {} {holds}.", limit.limit),
+    }
 }
 
 fn who(row: &Difference) -> [String; 8] {
