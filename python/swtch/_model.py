@@ -1,4 +1,4 @@
-"""The parts of a Profile, field for field those of `swtch/profile/1`. Times are nanoseconds, sizes are bytes."""
+"""The parts of a Profile, field for field those of `swtch/profile/2`. Times are nanoseconds, sizes are bytes."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class Estimate:
     """Mean of the batches."""
     min: float
     """Smallest batch."""
-    low: float
+    undisturbed: float
     """The cost on an undisturbed machine: the difference of the arms' low quantiles, divided by the
     switches.
     """
-    low_quantile: float
-    """Which quantile `low` takes, e.g. 0.05."""
+    undisturbed_quantile: float
+    """Which quantile `undisturbed` takes, e.g. 0.05."""
     cov: float
     """Coefficient of variation of the batches: standard deviation over mean."""
     batches: int
@@ -140,8 +140,8 @@ class Indirect:
     """Lower end of its interval."""
     ci_high: float
     """Upper end of its interval."""
-    low: float
-    """Difference of the low figures."""
+    undisturbed: float
+    """Difference of the undisturbed figures."""
 
 
 @dataclass(frozen=True)

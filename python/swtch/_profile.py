@@ -58,7 +58,7 @@ class Profile:
     """
 
     schema: str
-    """Always `swtch/profile/1`."""
+    """Always `swtch/profile/2`."""
     provenance: Provenance
     """How the figures came about."""
     host: Host
@@ -114,7 +114,7 @@ class Profile:
         return dict(to_document(self))
 
     def to_json(self) -> str:
-        """The Profile as a JSON text (`swtch/profile/1`)."""
+        """The Profile as a JSON text (`swtch/profile/2`)."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_arrow(self, table: TableName = "direct") -> pyarrow.Table:

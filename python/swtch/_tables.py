@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-IN_NANOSECONDS = {"median", "ci_low", "ci_high", "mean", "min", "low", "launch_medians"}
+IN_NANOSECONDS = {"median", "ci_low", "ci_high", "mean", "min", "undisturbed", "launch_medians"}
 """Fields of an `Estimate` or `Indirect` that are times; the unit of the whole comes last in their columns' names."""
 
 

@@ -23,7 +23,7 @@ HANG_S = 60
 
 
 def test_a_measurement_is_typed(measured: swtch.Profile) -> None:
-    assert measured.schema == "swtch/profile/1"
+    assert measured.schema == "swtch/profile/2"
     assert measured.provenance.source == "measured"
     assert measured.provenance.ended in {"complete", "time-limit"}
     assert measured.host.cpus and isinstance(measured.host.cpus[0], swtch.Cpu)
@@ -36,7 +36,7 @@ def test_a_measurement_is_typed(measured: swtch.Profile) -> None:
 
 
 def test_profiles_keep_the_published_schema(measured: swtch.Profile) -> None:
-    schema = json.loads((ROOT / "docs/schemas/profile-1.json").read_text())
+    schema = json.loads((ROOT / "docs/schemas/profile-2.json").read_text())
     fixtures = [
         json.loads((ROOT / f"fixtures/profiles/{name}.json").read_text()) for name in ("vm", "server")
     ]

@@ -31,7 +31,7 @@ fn a_profile_its_samples_and_a_page_come_out() {
 fn the_json_has_the_names_it_promises() {
     let home = home();
     let profile = json(swtch(home.path()).args(SMALL).arg("--json"));
-    assert_eq!(profile["schema"], "swtch/profile/1");
+    assert_eq!(profile["schema"], "swtch/profile/2");
     for name in ["host", "clock", "direct", "total", "ring", "regions", "references", "unavailable"] {
         assert!(!profile[name].is_null(), "{name}");
     }
@@ -63,9 +63,9 @@ fn the_published_schemas_are_those_the_types_give() {
         assert_eq!(printed, published, "update it: swtch schema {name} > {file}");
     }
     let printed = json(swtch(home.path()).args(["schema", "profile"]));
-    let published = crate::common::fixture("../docs/schemas/profile-1.json");
+    let published = crate::common::fixture("../docs/schemas/profile-2.json");
     let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
-    assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
+    assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-2.json");
     let printed = json(swtch(home.path()).args(["schema", "trace"]));
     let of_traces = crate::common::fixture("../docs/schemas/trace-3.json");
     let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();

@@ -225,7 +225,7 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
+#[command(after_help = "Examples:\n  swtch schema profile > profile-2.schema.json\n  \
     swtch schema trace > trace-3.schema.json\n  \
     swtch schema diff > diff-1.schema.json")]
 pub(crate) struct SchemaArgs {
@@ -260,7 +260,7 @@ pub(crate) struct ManArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SchemaOf {
-    /// `swtch/profile/1`
+    /// `swtch/profile/2`
     Profile,
     /// `swtch/trace/3`, the header
     Trace,

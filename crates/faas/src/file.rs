@@ -229,7 +229,7 @@ mod tests {
         fs::write(folder.path().join(NAME), "{").unwrap();
         assert_eq!(studies_in(folder.path()), [folder.path()]);
         assert!(read(folder.path()).unwrap_err().to_string().contains("tiers.json is not a study of tiers"));
-        fs::write(folder.path().join("profile.json"), "{\"schema\":\"swtch/profile/1\"}").unwrap();
+        fs::write(folder.path().join("profile.json"), "{\"schema\":\"swtch/profile/2\"}").unwrap();
         assert!(!is_faas(&folder.path().join("profile.json")));
     }
 }

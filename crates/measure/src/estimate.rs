@@ -197,7 +197,7 @@ impl AcceptedBatches<'_> {
             mean: stats::mean(&everything),
             min: sorted.first().copied().unwrap_or(f64::NAN),
             undisturbed,
-            low_quantile: LOW_QUANTILE,
+            undisturbed_quantile: LOW_QUANTILE,
             cov: stats::coefficient_of_variation(&values),
             batches: values.len() as u32,
             rejected: self.rejected.len() as u32,

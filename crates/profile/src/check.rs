@@ -19,7 +19,7 @@ const MEASURED: &str = "measured";
 enum Sign {
     /// Of times as they were measured.
     Gross,
-    /// Of times less a baseline. `low` is then a difference of two quantiles, and has no order with the batches' differences.
+    /// Of times less a baseline. `undisturbed` is then a difference of two quantiles, and has no order with the batches' differences.
     Net,
 }
 
@@ -136,7 +136,7 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
         ("ci_high", found.ci_high),
         ("mean", found.mean),
         ("min", found.min),
-        ("low", found.undisturbed),
+        ("undisturbed", found.undisturbed),
     ];
     for (field, value) in numbers {
         checks.require(value.is_finite(), &format!("{name} {field}"), || format!("{value} is not a number"));
@@ -151,14 +151,14 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     ordered(("median", found.median), ("ci_high", found.ci_high));
     ordered(("min", found.min), ("ci_low", found.ci_low));
     if kind == Sign::Gross {
-        ordered(("min", found.min), ("low", found.undisturbed));
-        ordered(("low", found.undisturbed), ("median", found.median));
+        ordered(("min", found.min), ("undisturbed", found.undisturbed));
+        ordered(("undisturbed", found.undisturbed), ("median", found.median));
         ordered(("0", 0.0), ("min", found.min));
     }
     let smallest = found.launch_medians.iter().copied().fold(f64::INFINITY, f64::min);
     ordered(("min", found.min), ("the smallest of launch_medians", smallest));
-    let quantile = found.low_quantile;
-    checks.require(0.0 < quantile && quantile < 1.0, &format!("{name} low_quantile"), || {
+    let quantile = found.undisturbed_quantile;
+    checks.require(0.0 < quantile && quantile < 1.0, &format!("{name} undisturbed_quantile"), || {
         format!("{quantile} is not between 0 and 1")
     });
     let (figure, launches) = (format!("{name} launches"), u64::from(found.launches));
@@ -178,7 +178,10 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     });
     let flagged = found.flags.contains(&Flag::Negative);
     checks.require(flagged || found.median.min(found.undisturbed) >= 0.0, &format!("{name} flags"), || {
-        format!("median {} or low {} is below 0 without the flag `negative`", found.median, found.undisturbed)
+        format!(
+            "median {} or undisturbed {} is below 0 without the flag `negative`",
+            found.median, found.undisturbed
+        )
     });
 }
 

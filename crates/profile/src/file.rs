@@ -1,12 +1,12 @@
 //! Reads and writes Profile files. A file appears whole or not at all: it is written next to its place and renamed.
 
 use crate::check::check;
-use crate::model::{Profile, SCHEMA};
+use crate::model::{OLDER, Profile, SCHEMA};
 use crate::samples::{self, Sample};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use swtch_units::input_error::{Document, DocumentKind, ReadError, Refused};
+use swtch_units::input_error::{self, Document, DocumentKind, ReadError, Refused};
 
 /// Why a Profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,15 @@ impl Document for Profile {
     };
 }
 
+/// A Profile of the version before.
+#[derive(serde::Deserialize)]
+#[serde(transparent)]
+struct Older(Profile);
+
+impl Document for Older {
+    const KIND: &'static DocumentKind = &DocumentKind { schema: OLDER, ..*Profile::KIND };
+}
+
 /// Where this machine's Profile is kept: `$XDG_STATE_HOME/swtch/profile.json`, by default under `~/.local/state`.
 pub fn own_path() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -81,17 +90,22 @@ pub fn prices(given: Option<&Path>) -> Result<Option<(String, Profile)>, FileErr
 /// Reads a Profile.
 ///
 /// # Errors
-/// When it cannot be read, is not a Profile of this version, or has a figure that cannot be true.
+/// When it cannot be read, is not a Profile of this version or of the one before, or has a figure that cannot be true.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    possible(swtch_units::input_error::read(path)?, path)
+    parse(&input_error::contents(path)?, path)
 }
 
 /// Reads a Profile from the contents of `path`, which is used in messages only.
 ///
 /// # Errors
-/// When the contents are not a Profile of this version, or have a figure that cannot be true.
+/// When the contents are not a Profile of this version or of the one before, or have a figure that cannot be true.
 pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
-    possible(swtch_units::input_error::parse(contents, path)?, path)
+    if input_error::schema(contents).as_deref() != Some(OLDER) {
+        return possible(input_error::parse(contents, path)?, path);
+    }
+    let Older(mut profile) = input_error::parse(contents, path)?;
+    SCHEMA.clone_into(&mut profile.schema);
+    possible(profile, path)
 }
 
 fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {

@@ -1,6 +1,6 @@
 //! The Profile: what a context switch costs on a machine, as data.
 //!
-//! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches next
+//! [`model`] holds the types of `swtch/profile/2`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches next
 //! to a Profile, [`vocabulary`] has the words in them, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be
 //! true, [`compare`] says by which names the figures of two are compared, and how their machines differ.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ pub mod vocabulary;
 pub use file::FileError;
 pub use model::Profile;
 
-/// The JSON Schema of `swtch/profile/1`, generated from the types; published as `docs/schemas/profile-1.json`.
+/// The JSON Schema of `swtch/profile/2`, generated from the types; published as `docs/schemas/profile-2.json`.
 ///
 /// ```
 /// let schema = swtch_profile::json_schema();

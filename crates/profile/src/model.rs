@@ -1,4 +1,4 @@
-//! The types of `swtch/profile/1`.
+//! The types of `swtch/profile/2`.
 
 use crate::vocabulary::{Access, Carrier, Class, Flag, Method, Rejection, Tasks};
 use schemars::JsonSchema;
@@ -10,12 +10,14 @@ use swtch_topology::host::CoreKind;
 pub use swtch_topology::{Field, Unavailable};
 
 /// The value of [`Profile::schema`].
-pub const SCHEMA: &str = "swtch/profile/1";
+pub const SCHEMA: &str = "swtch/profile/2";
+/// The version before, which is still read: its `undisturbed` was called `low`.
+pub const OLDER: &str = "swtch/profile/1";
 
 /// What a context switch costs on one machine: every figure with its interval, its method and its circumstances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// Always `swtch/profile/1`.
+    /// Always `swtch/profile/2`.
     pub schema: String,
     /// How the figures came about.
     pub provenance: Provenance,
@@ -138,10 +140,11 @@ pub struct Estimate {
     /// Smallest batch.
     pub min: f64,
     /// The cost on an undisturbed machine: the difference of the arms' low quantiles, divided by the switches.
-    #[serde(rename = "low")]
+    #[serde(alias = "low")]
     pub undisturbed: f64,
-    /// Which quantile `low` takes, e.g. 0.05.
-    pub low_quantile: f64,
+    /// Which quantile `undisturbed` takes, e.g. 0.05.
+    #[serde(alias = "low_quantile")]
+    pub undisturbed_quantile: f64,
     /// Coefficient of variation of the batches: standard deviation over mean.
     pub cov: f64,
     /// Batches that entered.
@@ -231,8 +234,8 @@ pub struct Indirect {
     pub ci_low: f64,
     /// Upper end of its interval.
     pub ci_high: f64,
-    /// Difference of the low figures.
-    #[serde(rename = "low")]
+    /// Difference of the undisturbed figures.
+    #[serde(alias = "low")]
     pub undisturbed: f64,
 }
 

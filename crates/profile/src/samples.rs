@@ -1,10 +1,11 @@
 //! The batches behind a Profile, as a Parquet table that DuckDB, pandas, Polars and Spark read.
 
 use std::io::{self, Write};
+use swtch_columns::{Column, Columns, column};
 
 swtch_columns::table! {
     /// One batch.
-    pub struct Sample in "samples" of [crate::model::SCHEMA], nullable ["text", "u64", "f64"];
+    pub struct Sample in "samples" of [crate::model::SCHEMA, crate::model::OLDER], nullable ["text", "u64", "f64"], earlier earlier;
     {
         /// Method, or the reference's name.
         pub work: String [none],
@@ -45,8 +46,17 @@ swtch_columns::table! {
         /// Whether the leader changed CPUs.
         pub migrated: bool [none],
         /// Why it was left out; absent when it entered.
-        pub spoiled: Option<String> [none],
+        pub rejected: Option<String> [none],
     }
+}
+
+/// The columns of [`OLDER`](crate::model::OLDER) files: `rejected` was called `spoiled`.
+fn earlier() -> Vec<Vec<Box<dyn Column<Sample>>>> {
+    let mut columns = Sample::columns();
+    columns.pop();
+    let about = ["spoiled", "none", "", "Why it was left out; absent when it entered."];
+    columns.push(column(about, |row: &Sample| &row.rejected, |row, why| row.rejected = why));
+    vec![columns]
 }
 
 /// Writes the table.
@@ -73,7 +83,7 @@ mod tests {
                 off_cpu_share: Some(0.5),
                 ..Sample::default()
             },
-            Sample { stride_bytes: Some(64), spoiled: Some("migrated".to_owned()), ..Sample::default() },
+            Sample { stride_bytes: Some(64), rejected: Some("migrated".to_owned()), ..Sample::default() },
         ];
         let mut file = tempfile::NamedTempFile::new().unwrap();
         write(&rows, file.as_file_mut()).unwrap();
@@ -116,7 +126,7 @@ mod tests {
             "off_cpu_share DOUBLE",
             "spin_ns DOUBLE",
             "migrated BOOLEAN required",
-            "spoiled BYTE_ARRAY",
+            "rejected BYTE_ARRAY",
         ];
         assert_eq!(columns, expected);
     }

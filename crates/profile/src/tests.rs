@@ -15,7 +15,7 @@ pub(crate) fn estimate(median: f64) -> Estimate {
         mean: median * 1.05,
         min: median * 0.9,
         undisturbed: median * 0.92,
-        low_quantile: 0.05,
+        undisturbed_quantile: 0.05,
         cov: 0.03,
         batches: 200,
         rejected: 3,

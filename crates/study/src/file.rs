@@ -127,7 +127,7 @@ mod tests {
             Err(StudyError::Read(ReadError::Read { .. }))
         ));
         assert!(matches!(read_error("{"), ReadError::NotJson { .. }));
-        assert!(matches!(read_error(r#"{"schema":"swtch/profile/1"}"#), ReadError::Foreign { .. }));
+        assert!(matches!(read_error(r#"{"schema":"swtch/profile/2"}"#), ReadError::Foreign { .. }));
         for schema in [SCHEMA, OLDER] {
             let error = read_error(&format!(r#"{{"schema":"{schema}"}}"#));
             assert!(

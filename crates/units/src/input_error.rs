@@ -18,7 +18,7 @@ const LARGEST_FILE_BYTES: u64 = 256 << 20;
 /// What a kind of document is, for messages.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DocumentKind {
-    /// The schema that this version reads: `swtch/profile/1`.
+    /// The schema that this version reads: `swtch/profile/2`.
     pub schema: &'static str,
     /// What it is called: `a Profile`.
     pub name: &'static str,
@@ -134,7 +134,7 @@ fn named(value: &serde_json::Value) -> Option<&str> {
 /// The schema that a text names, also when it ends early: by it a file is known before it is read as anything.
 ///
 /// ```
-/// assert_eq!(swtch_units::input_error::schema(b"{\"schema\": \"swtch/profile/1\", \"dir"), Some("swtch/profile/1".to_owned()));
+/// assert_eq!(swtch_units::input_error::schema(b"{\"schema\": \"swtch/profile/2\", \"dir"), Some("swtch/profile/2".to_owned()));
 /// assert_eq!(swtch_units::input_error::schema(b"#!/bin/sh"), None);
 /// ```
 pub fn schema(contents: &[u8]) -> Option<String> {
@@ -185,7 +185,7 @@ mod tests {
             complaint(""),
             "some.json is not a note: EOF while parsing a value at line 1 column 0; a note is written by 'swtch note'"
         );
-        let other = complaint(r#"{"schema":"swtch/profile/1"}"#);
+        let other = complaint(r#"{"schema":"swtch/profile/2"}"#);
         assert!(other.ends_with("not 'swtch/note/1'; a note is written by 'swtch note'"), "{other}");
         let newer = complaint(r#"{"schema":"swtch/note/2"}"#);
         assert!(newer.ends_with("another version of swtch"), "{newer}");

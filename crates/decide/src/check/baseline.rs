@@ -186,7 +186,7 @@ mod tests {
             let error = Baseline::read(Some(commit), &beside).unwrap_err().to_string();
             assert!(error.contains(commit) && error.contains("--baseline takes"), "{error}");
         }
-        std::fs::write(&beside, "{\"schema\": \"swtch/profile/1\"}").unwrap();
+        std::fs::write(&beside, "{\"schema\": \"swtch/profile/2\"}").unwrap();
         let error = Baseline::read(None, &beside).unwrap_err().to_string();
         assert!(error.contains("swtch/baseline/1"), "{error}");
     }

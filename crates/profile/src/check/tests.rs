@@ -70,7 +70,11 @@ fn violations_of_estimates() -> Vec<Violation> {
         (|p| p.direct[0].switch_cost_ns.ci_high = 995.0, of("median"), "1000 is more than ci_high, 995"),
         (|p| p.direct[0].switch_cost_ns.ci_low = 800.0, of("min"), "900 is more than ci_low, 800"),
         (|p| p.direct[0].switch_cost_ns.launch_medians[3] = 1.0, of("min"), "more than the smallest"),
-        (|p| p.direct[0].switch_cost_ns.low_quantile = 1.0, of("low_quantile"), "not between"),
+        (
+            |p| p.direct[0].switch_cost_ns.undisturbed_quantile = 1.0,
+            of("undisturbed_quantile"),
+            "not between",
+        ),
         (
             |p| p.direct[0].switch_cost_ns.launches = 9,
             of("launches"),

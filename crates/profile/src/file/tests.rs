@@ -37,7 +37,7 @@ fn bad_files_are_told_apart() {
     assert!(text(parse(b"{\"schema\":\"other/1\"}", path).unwrap_err()).contains("schema 'other/1'"));
     let newer = text(parse(b"{\"schema\":\"swtch/profile/2\"}", path).unwrap_err());
     assert!(newer.contains("another version of swtch"), "{newer}");
-    let damaged = text(parse(b"{\"schema\":\"swtch/profile/1\"}", path).unwrap_err());
+    let damaged = text(parse(b"{\"schema\":\"swtch/profile/2\"}", path).unwrap_err());
     assert!(damaged.contains("missing field") && damaged.contains("line 1"), "{damaged}");
     assert!(text(read(Path::new("/nowhere/at/all")).unwrap_err()).contains("cannot read /nowhere/at/all"));
 }
@@ -57,7 +57,7 @@ fn a_profile_with_an_impossible_figure_is_refused_by_its_name() {
 
 #[test]
 fn every_message_is_one_line() {
-    for contents in [&b""[..], b"[]", b"{\"schema\":\"swtch/profile/1\"}"] {
+    for contents in [&b""[..], b"[]", b"{\"schema\":\"swtch/profile/2\"}"] {
         let message = parse(contents, Path::new("some.json")).unwrap_err().to_string();
         assert!(!message.contains('\n'), "{message}");
     }

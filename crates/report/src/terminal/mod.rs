@@ -60,7 +60,8 @@ fn plus_minus(estimate: &Estimate) -> String {
 
 /// Rows of one placement under its name.
 fn direct(profile: &Profile) -> String {
-    let titles = ["method", "tasks", "class", "median", "95 % interval", "low", "mean", "switches", ""];
+    let titles =
+        ["method", "tasks", "class", "median", "95 % interval", "undisturbed", "mean", "switches", ""];
     let mut table = TextTable::new(titles).left([1, 2, 8]);
     let mut flags = Flags::default();
     let mut places: Vec<(Placement, &[u32])> = Vec::new();
@@ -108,7 +109,7 @@ fn place_name(profile: &Profile, row: &Direct) -> String {
 }
 
 fn total(profile: &Profile) -> String {
-    let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "low", "region"];
+    let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "undisturbed", "region"];
     let mut table = TextTable::new(titles).right(0).left([2, 7]);
     let mut flags = Flags::default();
     for row in &profile.total {
@@ -186,7 +187,7 @@ fn cell(row: &Ring, flagged: bool) -> String {
 
 fn references(profile: &Profile) -> String {
     let references = &profile.references;
-    let mut table = TextTable::new(["operation", "median", "95 % interval", "low", ""]).left([4]);
+    let mut table = TextTable::new(["operation", "median", "95 % interval", "undisturbed", ""]).left([4]);
     let mut flags = Flags::default();
     let rows = [
         ("system call (getppid)", &references.syscall_ns),

@@ -66,7 +66,7 @@ pub(crate) fn estimate(ns: f64) -> Estimate {
         mean: ns + size * 0.03,
         min: ns - size * 0.18,
         undisturbed: ns - size * 0.13,
-        low_quantile: 0.05,
+        undisturbed_quantile: 0.05,
         cov: 0.061,
         batches: 214,
         rejected: 9,

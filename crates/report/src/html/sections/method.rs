@@ -50,8 +50,8 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
 
 fn low_quantile(subjects: Profiles<'_>) -> String {
     let quantiles = distinct(subjects.iter().flat_map(|one| {
-        let direct = one.of.direct.iter().map(|row| row.switch_cost_ns.low_quantile);
-        direct.chain(one.of.total.iter().map(|row| row.total_cost_ns.low_quantile))
+        let direct = one.of.direct.iter().map(|row| row.switch_cost_ns.undisturbed_quantile);
+        direct.chain(one.of.total.iter().map(|row| row.total_cost_ns.undisturbed_quantile))
     }));
     let which = match quantiles.as_slice() {
         [one] => format!("a low quantile ({one})"),
