@@ -32,7 +32,11 @@ fn has_sched_ext(test: &str) -> bool {
 fn mistakes_are_one_line_with_what_to_do() {
     let home = home();
     let cases: [(&[&str], i32, &str); 3] = [
-        (&["absent"], 1, "no scheduler scx_absent: it is neither next to swtch nor on PATH; there are: "),
+        (
+            &["absent"],
+            1,
+            "no scheduler scx_absent: it is neither next to swtch, on PATH nor in the cache; there are: ",
+        ),
         (&["theirs", "--only-pid", "1"], 2, "scx_theirs has options of its own"),
         (&["theirs", "--for", "soon"], 2, "not a time"),
     ];
@@ -74,6 +78,59 @@ fn others_schedulers_are_listed_and_asked_for_help() {
     assert!(stdout(&run(&mut sched(home.path(), &["list"]))).contains("bin/scx_theirs"));
     let help = run(&mut sched(home.path(), &["theirs", "--help", "--more"]));
     assert_eq!((stdout(&help).as_str(), help.status.code()), ("theirs: --help --more\n", Some(3)));
+}
+
+/// Answers as cargo does; a version that is not there is refused.
+const CARGO: &str = r#"#!/bin/sh
+case "$1 $*" in
+    info*) echo "version: 2.0.1 (latest 2.0.10)" ;;
+    *=9.9.9*) echo "error: no such version" >&2; exit 101 ;;
+    install*)
+        while [ $# -gt 1 ]; do
+            [ "$1" = --root ] && root=$2
+            shift
+        done
+        mkdir -p "$root/bin"
+        printf '#!/bin/sh\necho %s: "$@"\n' "$1" > "$root/bin/$1"
+        chmod +x "$root/bin/$1"
+        echo built >> "$HOME/built" ;;
+esac
+"#;
+
+#[test]
+fn a_scheduler_of_the_registry_is_built_once_and_found_by_its_name() {
+    let home = home();
+    let bin = home.path().join("tools");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("cargo"), CARGO).unwrap();
+    fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let get = |arguments: &[&str]| {
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let mut command = swtch(home.path());
+        command.env("PATH", path).env("HOME", home.path()).env("XDG_CACHE_HOME", home.path().join("cache"));
+        command.args(["sched", "get"]).args(arguments);
+        run(&mut command)
+    };
+    let first = get(&["scx_other", "other@1.0.9"]);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let (newest, older) = (stdout(&first), "other 1.0.9 is installed");
+    assert!(newest.starts_with("other 2.0.10 is installed: ") && newest.contains(older), "{newest}");
+    assert!(stdout(&get(&["other"])).contains("2.0.10 was there already"));
+    assert_eq!(fs::read_to_string(home.path().join("built")).unwrap(), "built\nbuilt\n");
+    let sched = |arguments: &[&str]| {
+        let cache = home.path().join("cache");
+        run(swtch(home.path()).env("XDG_CACHE_HOME", cache).arg("sched").args(arguments))
+    };
+    assert_eq!(stdout(&sched(&["other", "--help"])), "scx_other: --help\n");
+    assert!(stdout(&sched(&["list"])).contains("other@1.0.9"));
+    let failed = get(&["other@9.9.9"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        stderr(&failed).contains("scx_other is not installed: cargo ended with status 101"),
+        "{}",
+        stderr(&failed)
+    );
+    assert_eq!(get(&["../other"]).status.code(), Some(2));
 }
 
 #[test]

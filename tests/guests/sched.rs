@@ -176,9 +176,13 @@ fn all_policies_are_compared_in_one_boot() {
     }
     let _machine = machine();
     let home = home();
-    // A new scheduler's file is among them, with its constant as it is and set.
+    // A new scheduler's file is among them, with its constant as it is and set, and one of the cache, as 'swtch sched get' puts it there.
     assert!(run(swtch(home.path()).args(["sched", "new", "mine"])).status.success());
-    let names = ["stock", "fifo", "rr", "flsched", "global_fifo", "mine", "mine --set slice_ns=1ms"];
+    let schedulers = cache().join("swtch/schedulers");
+    fs::create_dir_all(&schedulers).unwrap();
+    fs::copy(beside("scx_global_fifo"), schedulers.join("scx_gotten@1.2.3")).unwrap();
+    let names =
+        ["stock", "fifo", "rr", "flsched", "global_fifo", "gotten", "mine", "mine --set slice_ns=1ms"];
     let policies = names.join(",").replace("mine", "./mine.bpf.c");
     let arguments = ["sched", "compare", "--vm", "--emulate", "--cpus", "2", "--runs", "2", "--out", "kept"];
     let job = ["--", "hackbench", "-p", "-g", "1", "-l", "5"];

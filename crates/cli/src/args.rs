@@ -13,6 +13,8 @@ pub(crate) mod record;
 pub(crate) mod sched;
 pub(crate) mod sched_accuracy;
 pub(crate) mod sched_bench;
+pub(crate) mod sched_bisect;
+pub(crate) mod sched_get;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;

@@ -180,13 +180,16 @@ pub fn accuracy(
         kernel: benched.columns.first().map(|column| column.kernel.clone()).unwrap_or_default(),
         cpus: benched.cpus,
         runs: benched.runs,
-        inputs: benched.columns.iter().map(|column| column.inputs.clone()).collect(),
+        inputs: benched.columns.iter().map(Column::inputs).collect(),
         errors: Errors::default(),
         rows: Vec::new(),
         missing: BTreeMap::new(),
     };
     let [stock, again, others @ ..] = benched.columns.as_slice() else { return Ok((document, profile)) };
-    let policies = std::iter::once((Policy::Stock, stock)).chain(job.policies.iter().cloned().zip(others));
+    document.missing.extend(benched.failed.iter().cloned());
+    let column_of = |policy: &Policy| others.iter().find(|column| column.scheduler == policy.to_string());
+    let policies = job.policies.iter().filter_map(|policy| Some((policy.clone(), column_of(policy)?)));
+    let policies = std::iter::once((Policy::Stock, stock)).chain(policies);
     for (policy, column) in policies {
         let simulated_policy = match of_the_simulator(&policy, &profile) {
             Ok(name) => name,
@@ -210,8 +213,8 @@ pub fn accuracy(
                 reference: Reference::Guest,
                 work,
                 simulated_policy: simulated_policy.clone(),
-                seconds: real(runs, |run| seconds_of(run, load, simulated)),
-                context_switches: real(runs, switches_of),
+                seconds: real(&runs, |run| seconds_of(run, load, simulated)),
+                context_switches: real(&runs, switches_of),
             });
         }
     }
@@ -221,7 +224,10 @@ pub fn accuracy(
             let simulated = load.simulated.as_ref()?;
             let middle = |column| {
                 Some(median(
-                    &runs_of(column, load)?.iter().map(|run| of(run, load, simulated)).collect::<Vec<_>>(),
+                    &runs_of(column, load)?
+                        .into_iter()
+                        .map(|run| of(run, load, simulated))
+                        .collect::<Vec<_>>(),
                 ))
             };
             Some((middle(again)? / middle(stock)? - 1.0).abs())
@@ -327,16 +333,17 @@ fn of_the_simulator(policy: &Policy, profile: &Profile) -> Result<String, String
     }
 }
 
-fn runs_of<'a>(column: &'a Column, load: &Load) -> Option<&'a [Run]> {
-    let found = column.loads.iter().find(|one| one.load == load.name)?;
-    (!found.runs.is_empty()).then_some(found.runs.as_slice())
+fn runs_of<'a>(column: &'a Column, load: &'a Load) -> Option<Vec<&'a Run>> {
+    let found: Vec<&Run> = column.runs_of(load).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// The work with the time that one of its tasks takes alone, under the stock class.
 fn work(simulated: &SimulatedLoad, stock: &Column) -> Option<String> {
     let Some(alone) = &simulated.alone else { return Some(simulated.work.clone()) };
-    let runs = &stock.loads.iter().find(|load| load.load == *alone)?.runs;
-    let alone_s = median(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
+    let boots = stock.boots.iter().flat_map(|boot| &boot.loads).filter(|load| load.load == *alone);
+    let seconds: Vec<f64> = boots.flat_map(|load| &load.runs).map(|run| run.seconds).collect();
+    let alone_s = (!seconds.is_empty()).then(|| median(&seconds))?;
     Some(simulated.work.replace("{alone}", &format!("{:.0}", alone_s * 1e9)))
 }
 
@@ -352,8 +359,8 @@ fn switches_of(run: &Run) -> f64 {
     (run.voluntary + run.involuntary) as f64
 }
 
-fn real(runs: &[Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
-    let values: Vec<f64> = runs.iter().map(of).collect();
+fn real(runs: &[&Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
+    let values: Vec<f64> = runs.iter().map(|run| of(run)).collect();
     RealAndSimulated {
         real: median(&values),
         real_low: values.iter().copied().fold(f64::INFINITY, f64::min),

@@ -1,10 +1,9 @@
 //! A bench of schedulers: each load's figures under each scheduler, against the stock class.
 
-use crate::verdict::{Change, RunOrder, Verdict, correct};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use swtch_sched::{AGAIN, Benched, Better, Column, Figure, Load, LoadMetric, Run};
-use swtch_stats::median;
-use swtch_units::Unit;
+use swtch_stats::{RATIO_CONFIDENCE, holm, median, rank_sum};
 
 /// The document of `swtch sched bench --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,7 +14,9 @@ pub struct BenchDocument {
     pub kernel: String,
     /// Its CPUs.
     pub cpus: u32,
-    /// Counted runs of each load under each scheduler.
+    /// Boots of each scheduler: the unit of every interval and test.
+    pub boots: usize,
+    /// Counted runs of each load in each boot.
     pub runs: usize,
     /// The schedulers, the stock class first, then the stock class again.
     pub schedulers: Vec<String>,
@@ -23,6 +24,9 @@ pub struct BenchDocument {
     pub inputs: Vec<String>,
     /// Every figure of every load under every scheduler.
     pub cells: Vec<Cell>,
+    /// The schedulers that a load or the kernel got the better of, and how.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, String>,
 }
 
 /// A figure of a load under a scheduler.
@@ -38,9 +42,9 @@ pub struct Cell {
     pub unit: String,
     /// Which values are better.
     pub better: Better,
-    /// Of the runs.
+    /// Of the boots, each of which has the median of its runs.
     pub median: f64,
-    /// Lower end of the median's interval; absent for a single run.
+    /// Lower end of the median's interval, between boots; absent for a single boot.
     pub ci_low: Option<f64>,
     /// Upper end.
     pub ci_high: Option<f64>,
@@ -48,6 +52,8 @@ pub struct Cell {
     pub ratio: Option<f64>,
     /// Better, worse, or not distinguishable; absent for the stock class itself.
     pub against_stock: Option<Against>,
+    /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler; absent for the stock class itself.
+    pub p_holm: Option<f64>,
     /// The switches of the runs, next to those of the stock class.
     pub why: String,
 }
@@ -60,11 +66,22 @@ pub enum Against {
     Better,
     /// It is worse.
     Worse,
-    /// The runs do not tell them apart.
+    /// The boots do not tell them apart.
     Same,
 }
 
 impl Against {
+    /// Of a median and the one that it is compared with.
+    pub(crate) fn of(median: f64, usual: f64, better: Better) -> Self {
+        if median == usual {
+            return Self::Same;
+        }
+        match (median < usual, better) {
+            (true, Better::Smaller) | (false, Better::Larger) => Self::Better,
+            _ => Self::Worse,
+        }
+    }
+
     /// In a word, as in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,36 +92,42 @@ impl Against {
     }
 }
 
-/// Judges every cell; p values are corrected for the number of cells, the second column of the stock class among them.
+/// Judges every cell. Boots are compared, by their ranks: runs of one boot are alike, and figures of coarse clocks have ties. The p values of each
+/// scheduler are corrected for the number of its figures, so that one that is the stock class itself gets a mark with a chance of 5 %, any mark at all.
 pub fn judge_bench(benched: &Benched) -> BenchDocument {
     let mut cells = Vec::new();
-    let mut changes: Vec<Option<Change>> = Vec::new();
-    for load in &benched.loads {
-        for (place, metric) in load.metrics.iter().enumerate() {
-            let of = |column: &Column| values(column, load, |run| run.metrics.get(place).copied());
-            let Some(stock) = benched.columns.first() else { continue };
-            for (index, column) in benched.columns.iter().enumerate() {
-                let change = (index > 0).then(|| {
-                    Change::named(&metric.name, Unit::Ratio, &of(stock), &of(column), RunOrder::Mixed)
-                });
-                cells.push(cell(load, metric, column, stock, &of(column)));
-                changes.push(change.flatten());
+    if let Some(stock) = benched.columns.first() {
+        for load in &benched.loads {
+            for place in 0..load.metrics.len() {
+                cells.extend(benched.columns.iter().map(|column| cell(load, place, column, stock)));
             }
         }
-    }
-    correct(&mut changes.iter_mut().flatten().collect::<Vec<_>>());
-    for (cell, change) in cells.iter_mut().zip(changes) {
-        cell.ratio = change.as_ref().and_then(|change| change.ratio);
-        cell.against_stock = change.map(|change| against(change.verdict, cell.better));
+        for column in benched.columns.iter().skip(1) {
+            correct(&mut cells, &column.scheduler);
+        }
     }
     BenchDocument {
         swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: benched.columns.first().map(|column| column.kernel.clone()).unwrap_or_default(),
         cpus: benched.cpus,
+        boots: benched.boots,
         runs: benched.runs,
         schedulers: benched.columns.iter().map(|column| column.scheduler.clone()).collect(),
-        inputs: benched.columns.iter().map(|column| column.inputs.clone()).collect(),
+        inputs: benched.columns.iter().map(Column::inputs).collect(),
         cells,
+        failed: benched.failed.iter().cloned().collect(),
+    }
+}
+
+/// Corrects the p values of a scheduler, and sets its marks by them.
+fn correct(cells: &mut [Cell], scheduler: &str) {
+    let mut of: Vec<&mut Cell> = cells.iter_mut().filter(|cell| cell.scheduler == scheduler).collect();
+    let p: Vec<f64> = of.iter().map(|cell| cell.p_holm.unwrap_or(f64::NAN)).collect();
+    for (cell, p) in of.iter_mut().zip(holm(&p)) {
+        cell.p_holm = Some(p);
+        if p >= 1.0 - RATIO_CONFIDENCE {
+            cell.against_stock = Some(Against::Same);
+        }
     }
 }
 
@@ -120,6 +143,17 @@ impl BenchDocument {
         self.of(scheduler)
             .filter(|cell| cell.cost().is_some())
             .max_by(|one, other| cost(one).total_cmp(&cost(other)))
+    }
+
+    /// The fewest boots with which a scheduler can get a mark, where these are fewer: below that, even boots without any overlap may come by chance.
+    pub fn too_few_boots(&self) -> Option<usize> {
+        let figures = self.cells.len() / self.schedulers.len().max(1);
+        let enough = |boots: usize| {
+            // Two sides of all orders, as many as there are ways to choose half of the boots.
+            let orders = (1..=boots).fold(1.0, |ways, n| ways * (boots + n) as f64 / n as f64);
+            2.0 / orders * (figures as f64) < 1.0 - RATIO_CONFIDENCE
+        };
+        if enough(self.boots) { None } else { (self.boots..).find(|boots| enough(*boots)) }
     }
 
     /// How many cells of the stock class differ from the stock class, and of how many: what chance does.
@@ -141,13 +175,14 @@ impl Cell {
     }
 }
 
-fn values<T>(column: &Column, load: &Load, of: impl Fn(&Run) -> Option<T>) -> Vec<T> {
-    let runs = column.loads.iter().filter(|one| one.load == load.name).flat_map(|one| &one.runs);
-    runs.filter_map(of).collect()
-}
-
-fn cell(load: &Load, metric: &LoadMetric, column: &Column, stock: &Column, values: &[f64]) -> Cell {
-    let figure = Figure::of(values);
+/// A cell with its p value as it is, and the mark that it has if that stays small enough.
+fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
+    let metric: &LoadMetric = &load.metrics[place];
+    let of = |column: &Column| column.medians_of_boots(load, |run| run.metrics.get(place).copied());
+    let (values, usual) = (of(column), of(stock));
+    let figure = Figure::of(&values);
+    let stock_median = Figure::of(&usual).median;
+    let is_stock = column.scheduler == stock.scheduler;
     Cell {
         load: load.name.clone(),
         scheduler: column.scheduler.clone(),
@@ -157,8 +192,9 @@ fn cell(load: &Load, metric: &LoadMetric, column: &Column, stock: &Column, value
         median: figure.median,
         ci_low: figure.ci_low,
         ci_high: figure.ci_high,
-        ratio: None,
-        against_stock: None,
+        ratio: (!is_stock && stock_median != 0.0).then(|| figure.median / stock_median),
+        against_stock: (!is_stock).then(|| Against::of(figure.median, stock_median, metric.better)),
+        p_holm: if is_stock { None } else { rank_sum(&usual, &values) },
         why: why(load, column, stock),
     }
 }
@@ -167,15 +203,11 @@ fn cell(load: &Load, metric: &LoadMetric, column: &Column, stock: &Column, value
 fn why(load: &Load, column: &Column, stock: &Column) -> String {
     let words = |column: &Column| {
         let of = |kind: fn(&Run) -> u64| {
-            let all = values(column, load, |run| Some(kind(run) as f64));
-            if all.is_empty() { 0.0 } else { median(&all) }
+            let boots = column.medians_of_boots(load, |run| Some(kind(run) as f64));
+            let value = if boots.is_empty() { 0.0 } else { median(&boots) };
+            swtch_units::grouped(&format!("{value:.0}"))
         };
-        let count = |value: f64| swtch_units::grouped(&format!("{value:.0}"));
-        format!(
-            "{} voluntary, {} involuntary",
-            count(of(|run| run.voluntary)),
-            count(of(|run| run.involuntary))
-        )
+        format!("{} voluntary, {} involuntary", of(|run| run.voluntary), of(|run| run.involuntary))
     };
     if column.scheduler == stock.scheduler {
         return words(column);
@@ -183,58 +215,111 @@ fn why(load: &Load, column: &Column, stock: &Column) -> String {
     format!("{}; stock {}", words(column), words(stock))
 }
 
-fn against(verdict: Verdict, better: Better) -> Against {
-    match (verdict, better) {
-        (Verdict::Better, Better::Smaller) | (Verdict::Worse, Better::Larger) => Against::Better,
-        (Verdict::Worse, Better::Smaller) | (Verdict::Better, Better::Larger) => Against::Worse,
-        (Verdict::Same | Verdict::Unclear, _) => Against::Same,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_sched::{LoadRuns, loads_named};
+    use swtch_sched::{Boot, LoadRuns, loads_named};
+    use swtch_stats::Rng;
 
-    fn benched(better: Better) -> BenchDocument {
+    /// A table of one load and one figure: a row of boots a scheduler, with runs.
+    fn document(better: Better, columns: &[(&str, Vec<Vec<f64>>)]) -> BenchDocument {
         let mut loads = loads_named(&["perf-pipe".to_owned()]).unwrap();
         loads[0].metrics[0].better = better;
-        let column = |name: &str, factor: f64| Column {
-            scheduler: name.to_owned(),
-            identity: String::new(),
-            inputs: String::new(),
-            kernel: "7.3".to_owned(),
-            loads: vec![LoadRuns {
-                load: "perf-pipe".to_owned(),
-                runs: [1.0, 1.02, 0.98, 1.01, 0.99]
-                    .map(|value| Run {
-                        seconds: value,
-                        voluntary: 4000,
-                        involuntary: (7.0 * factor) as u64,
-                        metrics: vec![value * factor],
-                    })
-                    .to_vec(),
-            }],
+        let run = |value: &f64| Run {
+            seconds: *value,
+            voluntary: 4000,
+            involuntary: (7.0 * value) as u64,
+            metrics: vec![*value],
         };
-        let columns = vec![column("stock", 1.0), column(AGAIN, 1.0), column("flsched", 2.0)];
-        judge_bench(&Benched { loads, cpus: 4, runs: 5, columns, missing: Vec::new() })
+        let boot = |(number, runs): (usize, &Vec<f64>)| {
+            let loads = vec![LoadRuns { load: "perf-pipe".to_owned(), runs: runs.iter().map(run).collect() }];
+            Boot { number, inputs: String::new(), loads }
+        };
+        let column = |(name, boots): &(&str, Vec<Vec<f64>>)| Column {
+            scheduler: (*name).to_owned(),
+            identity: String::new(),
+            kernel: "7.3".to_owned(),
+            boots: boots.iter().enumerate().map(boot).collect(),
+        };
+        let boots = columns.first().map_or(0, |(_, boots)| boots.len());
+        judge_bench(&Benched {
+            loads,
+            cpus: 4,
+            boots,
+            runs: 2,
+            columns: columns.iter().map(column).collect(),
+            failed: vec![("worst".to_owned(), "it stalled".to_owned())],
+            missing: Vec::new(),
+        })
+    }
+
+    fn three(better: Better) -> BenchDocument {
+        let boots = |factor: f64| {
+            [1.0, 1.02, 0.98, 1.01, 0.99].map(|value| vec![factor * value, factor * (value + 0.001)]).to_vec()
+        };
+        document(better, &[("stock", boots(1.0)), (AGAIN, boots(1.0)), ("flsched", boots(2.0))])
     }
 
     #[test]
     fn every_cell_is_judged_by_what_is_better_there() {
-        let document = benched(Better::Smaller);
+        let document = three(Better::Smaller);
         let found: Vec<_> = document.cells.iter().map(|cell| cell.against_stock).collect();
         assert_eq!(found, [None, Some(Against::Same), Some(Against::Worse)]);
         assert_eq!((document.chance(), document.cells[2].cost()), ((0, 1), Some(2.0)));
+        // All five boots of one side before those of the other: one of 252 orders, on two sides.
+        assert_eq!(document.cells[2].p_holm, Some(2.0 / 252.0));
         assert_eq!(
             document.cells[2].why,
             "4,000 voluntary, 14 involuntary; stock 4,000 voluntary, 7 involuntary"
         );
-        let larger = benched(Better::Larger);
+        let larger = three(Better::Larger);
         assert_eq!(
             (larger.cells[2].against_stock, larger.cells[2].cost()),
             (Some(Against::Better), Some(0.5))
         );
-        assert_eq!(serde_json::to_value(&larger).unwrap()["cells"][2]["against_stock"], "better");
+        let json = serde_json::to_value(&larger).unwrap();
+        assert_eq!(
+            (&json["cells"][2]["against_stock"], &json["failed"]["worst"]),
+            (&"better".into(), &"it stalled".into())
+        );
+    }
+
+    #[test]
+    fn marks_need_boots() {
+        let boots = |count: usize, factor: f64| {
+            (0..count).map(|n| vec![factor * (1.0 + 0.001 * n as f64)]).collect::<Vec<_>>()
+        };
+        let of =
+            |count| document(Better::Smaller, &[("stock", boots(count, 1.0)), (AGAIN, boots(count, 2.0))]);
+        assert_eq!((of(3).too_few_boots(), of(3).chance()), (Some(4), (0, 1)), "one of 10 orders");
+        assert_eq!((of(4).too_few_boots(), of(4).chance()), (None, (1, 1)), "one of 35 orders");
+    }
+
+    /// What made a column of the stock class 'worse' than itself: runs of one boot are alike, and boots differ by 5 %.
+    #[test]
+    fn the_stock_class_gets_no_more_marks_than_the_level_says() {
+        let mut rng = Rng::new(3);
+        let mut uniform = move || rng.unit_f64() - 0.5;
+        let mut column = |boots: usize, runs: usize| -> Vec<Vec<f64>> {
+            let mut boot = || {
+                let level = 1.0 + 0.1 * uniform();
+                // The clocks of some programs have few digits.
+                (0..runs).map(|_| (1000.0 * (level + 0.02 * uniform())).round() / 1000.0).collect()
+            };
+            (0..boots).map(|_| boot()).collect()
+        };
+        let tables = 400;
+        let (mut by_boots, mut by_runs) = (0, 0);
+        for _ in 0..tables {
+            let pair = [("stock", column(8, 2)), (AGAIN, column(8, 2))];
+            by_boots += document(Better::Smaller, &pair).chance().0;
+            // As if each run of one boot were a boot.
+            let [one, other] =
+                [column(1, 9), column(1, 9)].map(|boots| boots[0].iter().map(|run| vec![*run]).collect());
+            by_runs += document(Better::Smaller, &[("stock", one), (AGAIN, other)]).chance().0;
+        }
+        // Three standard deviations of 5 % in 400 are 13.
+        assert!(by_boots <= 20 + 13, "{by_boots} of {tables}");
+        assert!(by_runs > tables / 2, "{by_runs} of {tables}");
     }
 }

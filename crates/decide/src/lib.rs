@@ -33,7 +33,7 @@ pub use diff::{
 pub use files::{FileKind, NoDocument};
 pub use limit::{Bound, FailIf, Limit, LimitError};
 pub use metric::{Figure, METRICS, Metric, PricedTrace, UnknownFigure};
-pub use policies::{ComparedPolicies, PolicyChanges, compare_policies};
+pub use policies::{ComparedPolicies, MetricChange, PolicyChanges, compare_policies};
 pub use verdict::{Change, RunOrder, Verdict, judge, show};
 
 /// The JSON Schema of `swtch sched accuracy --json`, `swtch/accuracy/1`, generated from the types.

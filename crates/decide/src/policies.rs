@@ -1,9 +1,11 @@
 //! Schedulers compared: what the runs of a command under several policies say against the first.
 
+use crate::bench::Against;
 use crate::compare::runs_needed;
 use crate::verdict::{Change, RunOrder, Verdict, judge_all, overall};
 use serde::Serialize;
-use swtch_sched::{Comparison, PolicyRuns};
+use swtch_sched::{Better, Comparison, MetricRuns, PolicyRuns};
+use swtch_stats::{RATIO_CONFIDENCE, holm, rank_sum};
 
 /// The document of `swtch sched compare --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,8 +28,26 @@ pub struct PolicyChanges {
     pub verdict: Verdict,
     /// The figures of the runs without a recorder.
     pub changes: Vec<Change>,
+    /// The figures of what the command printed. They have no part in the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricChange>,
     /// Where the verdict is `unclear`: about how many runs of each would decide at this noise; absent where no number would.
     pub runs_needed: Option<u64>,
+}
+
+/// How a figure of what the command printed differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricChange {
+    /// What it is.
+    pub name: String,
+    /// Which values are better.
+    pub better: Better,
+    /// Its median over that of the first policy; absent where that is 0.
+    pub ratio: Option<f64>,
+    /// The chance of such a difference between like runs by their ranks, corrected for the figures of this policy (Holm).
+    pub p_holm: f64,
+    /// Better, worse, or not distinguishable.
+    pub against_first: Against,
 }
 
 /// Compares every policy with the first.
@@ -42,7 +62,8 @@ pub fn compare_policies(comparison: Comparison) -> ComparedPolicies {
     let found = others.iter().zip(changes).map(|(run, changes)| {
         let verdict = overall(&changes);
         let runs_needed = (verdict == Verdict::Unclear).then(|| runs_needed(&changes, run.count)).flatten();
-        PolicyChanges { policy: run.policy.clone(), verdict, changes, runs_needed }
+        let metrics = metrics_against(first, run, comparison.exact);
+        PolicyChanges { policy: run.policy.clone(), verdict, changes, metrics, runs_needed }
     });
     let against_first: Vec<PolicyChanges> = found.collect();
     ComparedPolicies { verdict: (!against_first.is_empty()).then_some(verdict), against_first, comparison }
@@ -64,6 +85,29 @@ fn against(first: &PolicyRuns, other: &PolicyRuns, order: RunOrder) -> Vec<Chang
     figures.into_iter().filter_map(change).collect()
 }
 
+fn metrics_against(first: &PolicyRuns, other: &PolicyRuns, exact: bool) -> Vec<MetricChange> {
+    let of_first = |name: &str| first.metrics.iter().find(|metric| metric.name == name);
+    let pairs: Vec<_> =
+        other.metrics.iter().filter_map(|metric| Some((of_first(&metric.name)?, metric))).collect();
+    let p = pairs.iter().map(|(old, new)| match (exact, old.figure.median == new.figure.median) {
+        (true, same) => f64::from(u8::from(same)),
+        _ => rank_sum(&old.figure.values, &new.figure.values).unwrap_or(1.0),
+    });
+    let p = holm(&p.collect::<Vec<_>>());
+    let change = |((old, new), p_holm): (&(&MetricRuns, &MetricRuns), f64)| {
+        let (before, after) = (old.figure.median, new.figure.median);
+        let differs = p_holm < 1.0 - RATIO_CONFIDENCE;
+        MetricChange {
+            name: new.name.clone(),
+            better: new.better,
+            ratio: (before != 0.0).then(|| after / before),
+            p_holm,
+            against_first: if differs { Against::of(after, before, new.better) } else { Against::Same },
+        }
+    };
+    pairs.iter().zip(p).map(change).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +127,12 @@ mod tests {
                 wait_ns: None,
                 bill: None,
                 trace: None,
+                metrics: vec![MetricRuns {
+                    name: "rps".to_owned(),
+                    better: Better::Larger,
+                    figure: Figure::of(&values),
+                }],
+                output: String::new(),
                 unavailable: Vec::new(),
             }
         };
@@ -103,6 +153,9 @@ mod tests {
         assert_eq!(document["verdict"], "worse");
         assert_eq!(document["against_first"][0]["changes"][0]["metric"], "elapsed");
         assert_eq!(document["runs"][1]["policy"], "rr", "{document}");
+        let printed = &document["against_first"][0]["metrics"][0];
+        assert_eq!((&printed["name"], &printed["against_first"]), (&"rps".into(), &"better".into()));
+        assert_eq!(document["runs"][1]["metrics"][0]["better"], "larger");
         // A guest's document is read without what was decided there.
         assert_eq!(serde_json::from_value::<Comparison>(document).unwrap().runs.len(), 2);
     }

@@ -46,13 +46,18 @@ pub(crate) fn shown(value: f64) -> String {
 
 /// The ratio to stock and its mark.
 pub(crate) fn mark(cell: &Cell) -> String {
-    let sign = match cell.against_stock {
+    marked(cell.ratio, cell.against_stock)
+}
+
+/// A ratio and its mark.
+pub(crate) fn marked(ratio: Option<f64>, against: Option<Against>) -> String {
+    let sign = match against {
         Some(Against::Better) => "+",
         Some(Against::Worse) => "-",
         Some(Against::Same) => "=",
         None => " ",
     };
-    cell.ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2} {sign}"))
+    ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2} {sign}"))
 }
 
 /// The worst figure of a scheduler.
@@ -73,17 +78,34 @@ pub(crate) fn whys(document: &BenchDocument) -> Vec<&Cell> {
 }
 
 /// Where and how it ran, a line each.
-pub(crate) fn circumstances(document: &BenchDocument) -> [String; 3] {
+pub(crate) fn circumstances(document: &BenchDocument) -> Vec<String> {
     let (differ, of) = document.chance();
-    [
+    let mut lines = vec![
         format!(
-            "Linux {}, {} CPUs, in a virtual machine that counts instructions: time is instructions, 1 ns each; medians of {} runs",
-            document.kernel, document.cpus, document.runs
+            "Linux {}, {} CPUs, in a virtual machine that counts instructions: time is instructions, 1 ns each; medians of {}, {} of each load in each",
+            document.kernel,
+            document.cpus,
+            counted(document.boots, "boot"),
+            counted(document.runs, "run"),
         ),
-        "columns are ratios to stock: + better, - worse, = not distinguishable, corrected for the number of cells (Holm)"
+        "columns are ratios to stock: + better, - worse, = not distinguishable; boots are compared, by their ranks, corrected for the figures of a scheduler (Holm)"
             .to_owned(),
-        format!("'stock again' is the stock class with other seeds: {differ} of its {of} cells differ, by chance"),
-    ]
+        format!("'stock again' is the stock class with other seeds: {differ} of its {of} figures have a mark, by chance"),
+    ];
+    lines.extend(document.too_few_boots().map(|enough| {
+        format!(
+            "{} of each scheduler are too few for any mark on {of} figures: give --boots {enough} or more",
+            document.boots
+        )
+    }));
+    lines.extend(
+        document.failed.iter().map(|(scheduler, how)| format!("{scheduler} is not in the table: {how}")),
+    );
+    lines
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 table! {
@@ -100,9 +122,9 @@ table! {
         pub unit: String [none],
         /// Which values are better: `smaller` or `larger`.
         pub better: String [none],
-        /// Of the runs.
+        /// Of the boots.
         pub median: f64 [none],
-        /// Lower end of the median's interval; absent for a single run.
+        /// Lower end of the median's interval; absent for a single boot.
         pub ci_low: Option<f64> [none],
         /// Upper end.
         pub ci_high: Option<f64> [none],
@@ -110,6 +132,8 @@ table! {
         pub ratio: Option<f64> [none],
         /// `better`, `worse` or `same`; absent for the stock class itself.
         pub against_stock: Option<String> [none],
+        /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler.
+        pub p_holm: Option<f64> [none],
         /// The switches of a run, by kind.
         pub why: String [none],
     }
@@ -128,6 +152,7 @@ impl From<&Cell> for BenchRow {
             ci_high: cell.ci_high,
             ratio: cell.ratio,
             against_stock: cell.against_stock.map(|against| against.name().to_owned()),
+            p_holm: cell.p_holm,
             why: cell.why.clone(),
         }
     }

@@ -6,13 +6,15 @@
 pub(crate) mod counted;
 mod figures;
 mod guest;
+mod metric;
 mod policy;
 mod recorded;
 
-pub use figures::{Comparison, Figure, Machine, PolicyRuns};
+pub use figures::{Comparison, Figure, Machine, MetricRuns, PolicyRuns};
 pub use guest::run_in_guest;
 pub(crate) use guest::take_along;
 pub use guest::{Guest, compare_in_vm};
+pub use metric::Metric;
 pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
 
@@ -41,7 +43,9 @@ pub struct ComparisonJob {
     pub runs: usize,
     /// Whether each is recorded once more, for waits and the bill.
     pub record: bool,
-    /// Where the Traces are kept, `POLICY.swtch`; nowhere when not given.
+    /// Figures of the command's output, besides those that are known of its program.
+    pub metrics: Vec<Metric>,
+    /// Where the Traces are kept, `POLICY.swtch`, and the output, `POLICY.txt`; nowhere when not given.
     pub out: Option<PathBuf>,
     /// Prices of this machine, where there are any.
     pub model: Option<CostModel>,
@@ -56,6 +60,8 @@ pub struct ComparisonJob {
 struct Collected {
     ops: Option<String>,
     counted: Vec<Counted>,
+    /// Of each counted run, what it printed.
+    outputs: Vec<String>,
     recorded: Option<recorded::Recorded>,
 }
 
@@ -94,7 +100,7 @@ pub fn compare(
     }
     observer.event(&SchedProgress::Step { done: count, of: count, next: String::new() });
     drop(lock);
-    Ok(figures::comparison(job, &prepared, collected))
+    figures::comparison(job, &prepared, collected)
 }
 
 /// Whether this machine permits all of them; where one is a scheduler, no other `swtch sched` runs from now on.
@@ -165,7 +171,14 @@ fn run_step(
         Step::WarmUp => {
             counted::run(one, &job.command, Stdio::null(), &mut stop)?;
         }
-        Step::Counted => collected.counted.push(counted::run(one, &job.command, Stdio::null(), &mut stop)?),
+        Step::Counted => {
+            let file = || tempfile::tempfile().map_err(SchedError::system("making a file for output"));
+            let mut output = file()?;
+            let stdout = output.try_clone().map_err(SchedError::system("making a file for output"))?;
+            let counted = counted::run(one, &job.command, stdout.into(), &mut stop)?;
+            collected.outputs.push(counted::output_of(&mut output)? + &counted.complaints);
+            collected.counted.push(counted);
+        }
         Step::Recorded => collected.recorded = Some(recorded::run(job, one, &mut stop)?),
     }
     if let Some(mut scheduler) = scheduler {

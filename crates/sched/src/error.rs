@@ -8,7 +8,10 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SchedError {
     /// There is no such scheduler here.
-    #[error("no scheduler scx_{name}: it is neither next to swtch nor on PATH; {}", have(found))]
+    #[error(
+        "no scheduler scx_{name}: it is neither next to swtch, on PATH nor in the cache; {}",
+        have(found, name)
+    )]
     NotFound {
         /// As it was given.
         name: String,
@@ -33,6 +36,14 @@ pub enum SchedError {
         name: String,
         /// How the compiling ended.
         how: String,
+    },
+    /// A scheduler of Cargo's registry was not installed.
+    #[error("{name} is not installed: {why}")]
+    NotGotten {
+        /// What was to be installed.
+        name: String,
+        /// Why not.
+        why: String,
     },
     /// No scheduler can be loaded here.
     #[error(transparent)]
@@ -93,6 +104,16 @@ pub enum SchedError {
         /// Under which policy.
         policy: String,
     },
+    /// A command's output lacks a figure that was asked for.
+    #[error(
+        "under {policy}, the command printed nothing that fits '{pattern}'; --out DIR keeps what it prints"
+    )]
+    NotPrinted {
+        /// The pattern.
+        pattern: String,
+        /// Under which policy.
+        policy: String,
+    },
     /// A directory of results cannot be gone on with.
     #[error("cannot go on with {}: {why}; give another directory", path.display())]
     OtherResults {
@@ -101,6 +122,9 @@ pub enum SchedError {
         /// Why not.
         why: String,
     },
+    /// The ends of a search do not do.
+    #[error("there is nothing to search: {0}")]
+    Ends(String),
     /// What was asked for makes no sense.
     #[error("{0}")]
     Wish(String),
@@ -159,7 +183,10 @@ impl SchedError {
 pub const NO_SCHEDULERS: &str = "schedulers are separate programs; add the directory of scx_NAME to PATH (make build in swtch's \
                                  source tree builds swtch's own)";
 
-fn have(found: &[String]) -> String {
+fn have(found: &[String], name: &str) -> String {
+    if crate::get::about_in_registry(name).is_some() {
+        return format!("swtch sched get {name} installs it");
+    }
     if found.is_empty() {
         return format!("there are none: {NO_SCHEDULERS}");
     }

@@ -7,24 +7,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use swtch_vm::Spec;
 
-/// Makes `scx_NAME` of a scheduler's file in a directory. What the compiler says passes to standard error.
-pub(crate) fn make_program(found: &Found, folder: &Path) -> Result<PathBuf, SchedError> {
+/// Makes `scx_NAME` of a scheduler's file in a directory.
+pub(crate) fn make_program_in(found: &Found, folder: &Path) -> Result<PathBuf, SchedError> {
     let program = folder.join(format!("{PREFIX}{}", found.name));
+    make_program(found, &program)?;
+    Ok(program)
+}
+
+/// Makes a program of a scheduler's file. What the compiler says passes to standard error.
+pub(crate) fn make_program(found: &Found, program: &Path) -> Result<(), SchedError> {
     let status = Command::new(&found.path)
         .args(&found.file)
         .arg("--program")
-        .arg(&program)
+        .arg(program)
         .stdin(Stdio::null())
         .status()
         .map_err(SchedError::system(format!("starting {}", found.path.display())))?;
     if status.success() {
-        return Ok(program);
+        return Ok(());
     }
     let name = found.file.as_deref().unwrap_or(&found.path).display().to_string();
     Err(SchedError::NotMade { name, how: in_words(status) })
 }
 
-/// Where a guest is to load a scheduler that is a file: the file becomes a program in `folder`, and its name takes the file's place.
+/// Where a guest is to load a scheduler that is a file, or of the cache: a file becomes a program in `folder`, and its name takes the file's place.
 ///
 /// # Errors
 /// When the file or its loader is not here, or it does not compile.
@@ -32,10 +38,18 @@ pub fn make_program_for(spec: &mut Spec, search_path: &SearchPath, folder: &Path
     let Some(word) = spec.scheduler.first_mut() else { return Ok(()) };
     let name = word.to_string_lossy().into_owned();
     if name_of_file(&name).is_none() {
+        // One that is not here is missed later, by the guest's own rules, with its own message.
+        let Ok(found) = search_path.find(&name) else { return Ok(()) };
+        spec.kernel_config = !found.own;
+        if let Some(version) = found.version {
+            let bare = name.strip_prefix(PREFIX).unwrap_or(&name).split('@').next().unwrap_or_default();
+            *word = format!("{bare}@{version}").into();
+            spec.beside.push(found.path);
+        }
         return Ok(());
     }
     let found = search_path.find(&name)?;
-    spec.beside.push(make_program(&found, folder)?);
+    spec.beside.push(make_program_in(&found, folder)?);
     *word = found.name.into();
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! Which schedulers there are: programs `scx_NAME` next to this one and on PATH.
+//! Which schedulers there are: programs `scx_NAME` next to this one, on PATH, and `scx_NAME@VERSION` in the cache.
 
 use crate::error::SchedError;
+use crate::get::about_in_registry;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -38,6 +40,8 @@ pub static SCHEDULERS: [OwnScheduler; 3] = [
 ];
 /// Begins the names of schedulers' programs.
 pub(crate) const PREFIX: &str = "scx_";
+/// Between a name and its version.
+const VERSION_MARK: char = '@';
 /// The program that runs a scheduler from its file. By itself it is none.
 const LOADER: &str = "file";
 /// What the names of such files end in.
@@ -55,8 +59,11 @@ pub struct Found {
     pub file: Option<PathBuf>,
     /// Whether it is one of swtch's, and understands its options.
     pub own: bool,
-    /// What it is for, of swtch's own.
+    /// What it is for, of swtch's own and of those that `swtch sched get` knows.
     pub about: Option<&'static str>,
+    /// Its version, of one that `swtch sched get` installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Where schedulers are looked for.
@@ -70,7 +77,21 @@ impl SearchPath {
         Self(beside.into_iter().chain(std::env::split_paths(path)).collect())
     }
 
-    /// `scx_NAME`; the name may be given with `scx_` too. A file, `NAME.bpf.c` or `NAME.o`, is a scheduler as well.
+    /// The same, after a directory.
+    #[must_use]
+    pub(crate) fn after(mut self, folder: PathBuf) -> Self {
+        self.0.insert(0, folder);
+        self
+    }
+
+    /// The same, and then a directory.
+    #[must_use]
+    pub fn and(mut self, folder: Option<PathBuf>) -> Self {
+        self.0.extend(folder);
+        self
+    }
+
+    /// `scx_NAME`, or else the newest `scx_NAME@VERSION`; the name may be given with `scx_` or its version too. A file, `NAME.bpf.c` or `NAME.o`, is a scheduler as well.
     ///
     /// # Errors
     /// [`SchedError::NotFound`], which lists those that are here; [`SchedError::NoFile`] and [`SchedError::NoLoader`] for a file.
@@ -93,6 +114,7 @@ impl SearchPath {
             file: Some(file.to_owned()),
             own: true,
             about: None,
+            version: None,
         })
     }
 
@@ -103,10 +125,25 @@ impl SearchPath {
         let is_name = !name.is_empty() && !name.contains('/');
         let found =
             self.0.iter().map(|folder| folder.join(&program)).find(|path| is_name && is_executable(path));
+        let found = found.or_else(|| {
+            let newest = self.versions(name).pop()?;
+            Some(newest).filter(|_| is_name)
+        });
         found.map(|path| describe(name, path)).ok_or_else(|| SchedError::NotFound {
             name: name.to_owned(),
             found: self.list().into_iter().map(|found| found.name).collect(),
         })
+    }
+
+    /// The programs `scx_NAME@VERSION`, the newest last.
+    fn versions(&self, name: &str) -> Vec<PathBuf> {
+        let begin = format!("{PREFIX}{name}{VERSION_MARK}");
+        let entries =
+            self.0.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+        let is_one = |path: &PathBuf| file_name(path).starts_with(&begin) && is_executable(path);
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
+        found.sort_by(|one, other| by_version(file_name(one), file_name(other)));
+        found
     }
 
     /// All that are here, swtch's own first, then by name.
@@ -117,7 +154,8 @@ impl SearchPath {
                 let name = entry.file_name();
                 let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
                 // Build trees have files like scx_flsched.d next to the programs.
-                let is_one = !name.is_empty() && !name.contains('.') && name != LOADER;
+                let bare = name.split(VERSION_MARK).next().unwrap_or_default();
+                let is_one = !bare.is_empty() && !bare.contains('.') && name != LOADER;
                 if is_one && is_executable(&entry.path()) {
                     names.insert(name.to_owned());
                 }
@@ -134,7 +172,27 @@ impl SearchPath {
 
 fn describe(name: &str, path: PathBuf) -> Found {
     let own = SCHEDULERS.iter().find(|own| own.name == name);
-    Found { name: name.to_owned(), path, file: None, own: own.is_some(), about: own.map(|own| own.about) }
+    let bare = name.split(VERSION_MARK).next().unwrap_or_default();
+    let about = own.map(|own| own.about).or_else(|| about_in_registry(bare));
+    let version = file_name(&path).split_once(VERSION_MARK).map(|(_, version)| version.to_owned());
+    Found { name: name.to_owned(), path, file: None, own: own.is_some(), about, version }
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// The file of a program of this version.
+pub(crate) fn versioned(name: &str, version: &str) -> String {
+    format!("{PREFIX}{name}{VERSION_MARK}{version}")
+}
+
+/// By the numbers in them: 1.0.20 is newer than 1.0.9.
+pub(crate) fn by_version(one: &str, other: &str) -> Ordering {
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+    };
+    numbers(one).cmp(&numbers(other)).then_with(|| one.cmp(other))
 }
 
 /// The scheduler's name where a word names its file: the file's, without its end.
@@ -190,11 +248,29 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_version_of_the_cache_is_the_one_without_a_version() {
+        let beside = folder(&["swtch", "scx_flsched"]);
+        let cache = folder(&["scx_lavd@1.0.9", "scx_lavd@1.0.20", "scx_lavdish@9.9.9", "scx_flsched@9.9.9"]);
+        let search_path =
+            SearchPath::new(&beside.path().join("swtch"), OsStr::new("")).and(Some(cache.path().to_owned()));
+        let found = |name: &str| search_path.find(name).unwrap();
+        assert_eq!((found("lavd").name.as_str(), found("lavd").version.as_deref()), ("lavd", Some("1.0.20")));
+        assert_eq!(found("scx_lavd@1.0.9").path, cache.path().join("scx_lavd@1.0.9"));
+        assert!(found("lavd").about.is_some_and(|about| !about.is_empty()) && !found("lavd").own);
+        assert_eq!(found("flsched").path, beside.path().join("scx_flsched"));
+        let names: Vec<String> = search_path.list().into_iter().map(|found| found.name).collect();
+        assert_eq!(names, ["flsched", "flsched@9.9.9", "lavd@1.0.20", "lavd@1.0.9", "lavdish@9.9.9"]);
+        assert!(search_path.find("lav").is_err() && search_path.find("lavd@2").is_err());
+    }
+
+    #[test]
     fn what_is_not_here_is_answered_with_what_is() {
         let beside = folder(&["scx_flsched"]);
         let search_path = SearchPath::new(&beside.path().join("swtch"), OsStr::new(""));
-        let error = search_path.find("rusty").unwrap_err().to_string();
-        assert!(error.contains("scx_rusty") && error.ends_with("there are: flsched"), "{error}");
+        let error = search_path.find("dusty").unwrap_err().to_string();
+        assert!(error.contains("scx_dusty") && error.ends_with("there are: flsched"), "{error}");
+        let known = search_path.find("rusty").unwrap_err().to_string();
+        assert!(known.ends_with("swtch sched get rusty installs it"), "{known}");
         assert!(search_path.find("../scx_flsched").is_err() && search_path.find("").is_err());
         let none = SearchPath::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
         // A user who installed a wheel has no source tree to build in, so the message names PATH first.

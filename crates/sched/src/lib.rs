@@ -4,16 +4,18 @@
 //! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine, [`bench()`] many loads. Schedulers are other programs, under another
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 //!
-//! Modules: `find` (which there are), `file` (one that is a file), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
-//! (kernel against kernel), `error`.
+//! Modules: `find` (which there are), `file` (one that is a file), `get` (those of Cargo's registry), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
+//! (kernel against kernel), `bisect` (which version made a load slower), `error`.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bisect;
 mod compare;
 pub mod die_with_parent;
 mod error;
 mod file;
 mod find;
+mod get;
 mod kernel_log;
 mod kernels;
 mod lock;
@@ -23,16 +25,20 @@ mod process;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Better, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad, bench,
-    loads, loads_named, run_column,
+    AGAIN, BenchJob, Benched, Better, Boot, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad,
+    bench, guests_at_a_time, loads, loads_named, run_boot,
+};
+pub use bisect::{
+    BisectJob, BisectStep, Bisected, Judged, RepositoryVersions, Versions, bisect, steps_table,
 };
 pub use compare::{
-    BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,
-    compare_in_vm, run_in_guest,
+    BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Metric, MetricRuns, Policy, PolicyRuns,
+    Waits, compare, compare_in_vm, run_in_guest,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
 pub use file::make_program_for;
 pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};
+pub use get::{Gotten, REGISTRY, RegistryScheduler, cache_of_schedulers, get, registry_table};
 pub use kernels::{KernelRun, kernels_table, measures};
 pub use lock::{Lock, status};
 pub use message::SchedulerMessage;

@@ -81,6 +81,14 @@ pub enum VmError {
         /// Why.
         why: String,
     },
+    /// Debian has no such kernel.
+    #[error("Debian's packages have no Linux {version} for virtual machines; there are: {known}")]
+    NoVersion {
+        /// As it was given.
+        version: String,
+        /// Those there are.
+        known: String,
+    },
     /// What travels does not fit.
     #[error("with {path}, the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory", path = path.display())]
     TooLarge {

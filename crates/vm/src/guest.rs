@@ -13,6 +13,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -22,6 +23,8 @@ use std::time::Duration;
 pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
 /// What it is to do.
 pub(crate) const JOB_FILE: &str = "/.swtch/job.json";
+/// The kernel's configuration, where it travels.
+pub(crate) const KERNEL_CONFIG: &str = "/.swtch/kernel-config";
 /// The name of the channel's port; the host gives it to QEMU.
 pub(crate) const PORT: &str = "swtch";
 /// How often the guest says that it lives, in its own time.
@@ -89,6 +92,11 @@ pub fn run() -> io::Result<()> {
     let job: GuestJob = serde_json::from_slice(&fs::read(JOB_FILE)?)?;
     let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    if Path::new(KERNEL_CONFIG).is_file() {
+        // Where libbpf looks for it. Without it, what needs it says so.
+        let _ = fs::create_dir_all("/boot");
+        let _ = symlink(KERNEL_CONFIG, format!("/boot/config-{kernel}"));
+    }
     channel.report(Report::Booted { kernel, cpus, uptime_ns: uptime_ns() });
     for (place, error) in missing {
         channel.trouble(Trouble::Mount { place, why: error.to_string() });

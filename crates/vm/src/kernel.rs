@@ -1,7 +1,10 @@
-//! Which kernel to boot: a given file, or the newest of Debian's with sched_ext, fetched once.
+//! Which kernel to boot: a given file, a version that Debian has, or the newest of its with sched_ext. What is fetched is fetched once.
 
 mod apt;
 mod config;
+mod config_diff;
+
+pub use config_diff::{ConfigDiff, config_diff};
 
 use crate::error::VmError;
 use config::Config;
@@ -10,7 +13,9 @@ use std::env;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+static FETCHING: Mutex<()> = Mutex::new(());
 /// `HdrS` at this place makes a file an x86 kernel image (Documentation/arch/x86/boot.rst).
 const MAGIC_PLACE: u64 = 0x202;
 const MAGIC: [u8; 4] = *b"HdrS";
@@ -35,14 +40,24 @@ pub(crate) fn choose(
     update: bool,
     mut tell: impl FnMut(&str),
 ) -> Result<Kernel, VmError> {
-    if let Some(image) = given {
+    let version = given.filter(|given| !given.exists()).and_then(version_of);
+    if let (Some(image), None) = (given, version) {
         return check_given(image, sched_ext);
     }
-    let cache = cache_folder()
-        .ok_or_else(|| VmError::NoKernel {
-            why: "neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned(),
-        })?
-        .join("kernels");
+    let cache = kernels_folder()?;
+    // Guests of several threads wait for one download.
+    let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = version {
+        let kept = newest_of(&cache, version).filter(|_| !update);
+        let kernel = match kept {
+            Some(kernel) => kernel,
+            None => {
+                tell(&format!("fetching Linux {version} from Debian's packages (once, up to 50 MB)"));
+                apt::fetch_version(&cache, version)?
+            }
+        };
+        return check_given(&kernel.image, sched_ext).map(|_| kernel);
+    }
     if !update && let Some(kernel) = newest_in(&cache) {
         return Ok(kernel);
     }
@@ -51,22 +66,89 @@ pub(crate) fn choose(
     newest_in(&cache).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
 }
 
-/// `$XDG_CACHE_HOME/swtch`, by default `~/.cache/swtch`.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
+fn kernels_folder() -> Result<PathBuf, VmError> {
+    let why = || "neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned();
+    Ok(cache_folder().ok_or_else(|| VmError::NoKernel { why: why() })?.join("kernels"))
+}
+
+/// A version of the kernel, where it is one and not a file: `6.12`, `7.3.4`, `7.3.4+deb13-cloud-amd64`.
+fn version_of(given: &Path) -> Option<&str> {
+    let text = given.to_str()?;
+    let (major, rest) = text.split_once('.')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let minor = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    (is_number(major) && is_number(minor) && !text.contains('/')).then_some(text)
+}
+
+/// Whether a full version is one of those that were asked for: 6.12.117 is a 6.12, 6.120 is not.
+fn is_of(version: &str, asked: &str) -> bool {
+    version.strip_prefix(asked).is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+/// A kernel that can be asked for by its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AvailableKernel {
+    /// Its full version.
+    pub version: String,
+    /// Whether it is here already.
+    pub kept: bool,
+    /// Whether it has sched_ext; absent where its configuration is not here.
+    pub sched_ext: Option<bool>,
+}
+
+/// Debian's kernels for virtual machines, the newest first, and those that are kept here.
+///
+/// # Errors
+/// When apt cannot be asked.
+pub fn available_kernels() -> Result<Vec<AvailableKernel>, VmError> {
+    let cache = kernels_folder()?;
+    let mut versions = apt::available(&cache)?;
+    versions.extend(names_in(&cache).into_iter().filter(|name| cache.join(name).join("vmlinuz").is_file()));
+    versions.sort_by(|left, right| by_version(right, left));
+    versions.dedup();
+    let of = |version: String| {
+        let folder = cache.join(&version);
+        let config = Config::read(&folder.join("config")).ok();
+        AvailableKernel {
+            kept: folder.join("vmlinuz").is_file(),
+            sched_ext: config.map(|config| config.first_missing(&SCHED_EXT).is_none()),
+            version,
+        }
+    };
+    Ok(versions.into_iter().map(of).collect())
+}
+
+/// Where swtch keeps what it has fetched: `$XDG_CACHE_HOME/swtch`, by default `~/.cache/swtch`; absent where neither XDG_CACHE_HOME nor HOME is set.
+pub fn cache_folder() -> Option<PathBuf> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
     Some(cache.join("swtch"))
 }
 
+/// What is in the cache, the newest first.
+fn names_in(cache: &Path) -> Vec<String> {
+    let entries = fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_by(|left, right| by_version(right, left));
+    names
+}
+
+/// The file with the configuration of an image, where it is beside it.
+pub(crate) fn config_beside(image: &Path) -> Option<PathBuf> {
+    config::places(image).into_iter().find(|place| place.is_file())
+}
+
+/// The newest kernel of the cache that is of a version, with or without sched_ext.
+fn newest_of(cache: &Path, version: &str) -> Option<Kernel> {
+    let name = names_in(cache)
+        .into_iter()
+        .find(|name| is_of(name, version) && cache.join(name).join("vmlinuz").is_file())?;
+    Some(Kernel { image: cache.join(&name).join("vmlinuz"), name })
+}
+
 /// The newest kernel of the cache that is complete and has sched_ext.
 fn newest_in(cache: &Path) -> Option<Kernel> {
-    let mut names: Vec<String> = fs::read_dir(cache)
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort_by(|left, right| by_version(right, left));
-    names.into_iter().find_map(|name| {
+    names_in(cache).into_iter().find_map(|name| {
         let folder = cache.join(&name);
         let config = Config::read(&folder.join("config")).ok()?;
         let image = folder.join("vmlinuz");
@@ -132,6 +214,24 @@ mod tests {
         keep(cache.path(), "8.0.0-cloud-amd64", "# CONFIG_SCHED_CLASS_EXT is not set\n");
         fs::create_dir(cache.path().join("9.0")).unwrap();
         assert_eq!(newest_in(cache.path()).unwrap().name, "7.10.1-cloud-amd64");
+    }
+
+    #[test]
+    fn a_version_is_told_from_a_file() {
+        for version in ["6.12", "7.3.4", "7.3.4+deb13-cloud-amd64"] {
+            assert_eq!(version_of(Path::new(version)), Some(version));
+        }
+        for file in ["bzImage", "./6.12", "6", "vmlinuz-6.12", "6.x", ".12"] {
+            assert_eq!(version_of(Path::new(file)), None, "{file}");
+        }
+        let cache = tempfile::tempdir().unwrap();
+        for name in ["6.12.9+deb13-cloud-amd64", "6.12.117+deb13-cloud-amd64", "6.120.1-cloud-amd64"] {
+            keep(cache.path(), name, "");
+        }
+        let found = |version: &str| newest_of(cache.path(), version).map(|kernel| kernel.name);
+        assert_eq!(found("6.12").as_deref(), Some("6.12.117+deb13-cloud-amd64"));
+        assert_eq!(found("6.12.9").as_deref(), Some("6.12.9+deb13-cloud-amd64"));
+        assert_eq!(found("6.1"), None);
     }
 
     #[test]

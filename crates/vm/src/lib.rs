@@ -35,7 +35,7 @@ mod tail;
 pub use error::VmError;
 pub use event::{Event, Outcome};
 pub use kept_output::{KeptOutput, last_complaint};
-pub use kernel::Kernel;
+pub use kernel::{AvailableKernel, ConfigDiff, Kernel, available_kernels, cache_folder, config_diff};
 pub use protocol::{Exited, FrameError, Stream};
 pub use qemu::{Accelerator, emulator_version, program_on_path};
 pub use run::run;

@@ -55,10 +55,7 @@ impl Accelerator {
             // fell over while it rewrote its own code, as it does when a scheduler comes or goes.
             Self::Emulation => &["-accel", "tcg,thread=single", "-cpu", "max"],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
-            // QEMU's own random numbers, some of which some versions give to the kernel, are those of a seed.
             Self::CountedInstructions => &[
-                "-seed",
-                "1",
                 "-accel",
                 "tcg,thread=single",
                 "-cpu",
@@ -90,6 +87,10 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
     add(accelerator.arguments());
+    if accelerator == Accelerator::CountedInstructions {
+        // QEMU's own random numbers, some of which some versions give to the kernel.
+        add(&["-seed", &spec.seed.to_string()]);
+    }
     if files.icount_barrier.is_some() {
         add(&icount_barrier::QEMU_ARGUMENTS);
     }

@@ -3,7 +3,7 @@
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
 use crate::file_closure::{GuestEntry, GuestFiles};
-use crate::guest::GuestJob;
+use crate::guest::{GuestJob, KERNEL_CONFIG};
 use crate::guest_paths::{GuestPaths, USUAL_PATH};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
@@ -64,7 +64,12 @@ pub fn run(
         .tempdir()
         .map_err(VmError::system("creating a directory for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
-    let Packed { items, first_process, job } = packed;
+    let Packed { mut items, first_process, job } = packed;
+    if spec.kernel_config
+        && let Some(from) = kernel::config_beside(&kernel.image)
+    {
+        items.insert(KERNEL_CONFIG.into(), GuestEntry::File { from, mode: 0o644 });
+    }
     initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20, spec.symbols)?;
     let outcome = boot(spec, &kernel, folder.path(), &back, observer)?;
     Ok(Outcome { inputs: digest(spec, &kernel.image, &initramfs)?, ..outcome })
@@ -73,7 +78,7 @@ pub fn run(
 /// Of everything that decides what a guest does, but QEMU itself.
 fn digest(spec: &Spec, kernel: &Path, initramfs: &Path) -> Result<String, VmError> {
     let mut hasher = DefaultHasher::new();
-    (spec.cpus, spec.memory_mib, &spec.append).hash(&mut hasher);
+    (spec.cpus, spec.memory_mib, &spec.append, spec.seed).hash(&mut hasher);
     for path in [kernel, initramfs] {
         let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
         bytes.hash(&mut hasher);

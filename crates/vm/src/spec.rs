@@ -36,12 +36,16 @@ pub struct Spec {
     pub copy: Vec<PathBuf>,
     /// Programs that are next to swtch in the guest, wherever they are here.
     pub beside: Vec<PathBuf>,
+    /// The kernel's configuration travels too: schedulers of others read it as `/boot/config-RELEASE`, and do not load without.
+    pub kernel_config: bool,
     /// Files and directories of the guest that come back, by their paths relative to the command's directory.
     pub fetch: Vec<PathBuf>,
     /// The directory they come back to, instead of the current one.
     pub fetch_into: Option<PathBuf>,
     /// Count instructions instead of time, and take every source of randomness away.
     pub deterministic: bool,
+    /// Of QEMU's random numbers, where instructions are counted. The kernel gets some of them: with another seed it is another boot.
+    pub seed: u32,
     /// Programs and libraries keep their symbols, for stacks with names. Without, builds that differ in nothing else are the same bytes.
     pub symbols: bool,
     /// The scheduler to load first, and its options: `flsched` stands for the program `scx_flsched`.
@@ -68,9 +72,11 @@ impl Spec {
             append: String::new(),
             copy: Vec::new(),
             beside: Vec::new(),
+            kernel_config: false,
             fetch: Vec::new(),
             fetch_into: None,
             deterministic: false,
+            seed: 1,
             symbols: false,
             scheduler: Vec::new(),
             timeout: None,

@@ -210,7 +210,8 @@ fn made_short(example: &str) -> String {
 /// Whether this example loads a scheduler: then it runs in a guest.
 fn loads(example: &str) -> bool {
     let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
-    let asks = ["list", "status", "compare", "bench", "accuracy", "new"].contains(&word.unwrap_or("list"));
+    let asks = ["list", "status", "compare", "bench", "bisect", "get", "accuracy", "new"]
+        .contains(&word.unwrap_or("list"));
     !asks && !example.contains("--help")
 }
 
@@ -282,6 +283,9 @@ fn runs(example: &str, home: &Path) {
     if example.starts_with("swtch book") && !book_is_built() {
         return skip(example, "the book is not built; make book builds it");
     }
+    if let Some(why) = needs_a_build(example) {
+        return skip(example, why);
+    }
     if example.starts_with("swtch probe") && !is_root() {
         return skip(example, "only root has the real-time class for certain");
     }
@@ -301,6 +305,19 @@ fn runs(example: &str, home: &Path) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{example}: {}", stderr(&output));
+}
+
+/// What would compile for minutes, or fetch whole kernels.
+fn needs_a_build(example: &str) -> Option<&'static str> {
+    if example.starts_with("swtch sched get ") && !example.contains("--list") {
+        return Some(
+            "it builds a scheduler; a_scheduler_of_the_registry_is_built_once_and_found_by_its_name has a quick cargo",
+        );
+    }
+    if example.starts_with("swtch sched bisect") || example.contains("--sched beerland") {
+        return Some("it needs schedulers of Cargo's registry, which take minutes to build");
+    }
+    example.contains("--kernel 6.12").then_some("it fetches kernels of 35 MB each")
 }
 
 /// Whether there is a book where the program under test looks for it.

@@ -2,6 +2,8 @@
 
 use super::sched_accuracy::AccuracyArgs;
 use super::sched_bench::BenchArgs;
+use super::sched_bisect::BisectArgs;
+use super::sched_get::GetArgs;
 use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -57,14 +59,18 @@ const EXAMPLES: &str = "Examples:\n  \
 pub(crate) enum SchedCommand {
     /// Show which scheduler runs, and what the kernel reports about it
     Status(JsonArgs),
-    /// List the schedulers in swtch's directory and on PATH
+    /// List the schedulers in swtch's directory, on PATH and in the cache
     List(JsonArgs),
+    /// Install schedulers of others, from Cargo's registry
+    Get(GetArgs),
     /// Write a commented scheduler, NAME.bpf.c, and its test
     New(NewArgs),
     /// Run a command under several schedulers in turn, and compare them in one table
     Compare(Box<CompareArgs>),
     /// Run many loads under several schedulers in virtual machines, and print one table
     Bench(Box<BenchArgs>),
+    /// Find the version of a scheduler that made a load slower
+    Bisect(Box<BisectArgs>),
     /// Run loads in virtual machines and simulate them, and print how far the simulator is off
     Accuracy(Box<AccuracyArgs>),
     /// Makes a program die with the process that starts it
@@ -103,7 +109,8 @@ pub(crate) struct DieWithParentArgs {
     swtch sched compare --vm --deterministic --policies stock,'flsched --slice 20ms' -- hackbench -p -g 1 -l 20\n\n\
     Policies: stock (as the command is), fifo and rr (real-time, priority 1), any scheduler of\n\
     'swtch sched list', and any file of one: mine.bpf.c, 'mine.bpf.c --set slice_ns=1ms', mine.o. The command runs once under each to warm up, then --runs times in turn, and\n\
-    once more recorded, for waits and the bill. Its output is not shown.\n\
+    once more recorded, for waits and the bill. Its output is not shown. What hackbench, cyclictest and schbench print is compared\n\
+    without a pattern. A pattern is a regular expression with one group around the figure.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct CompareArgs {
     /// Policies; the first is the baseline. A scheduler's options follow in the same word
@@ -120,8 +127,14 @@ pub(crate) struct CompareArgs {
     /// Only count: print no waits and no bill
     #[arg(long)]
     pub(crate) no_record: bool,
-    /// Write the Traces POLICY.swtch into this directory
-    #[arg(short, long, value_name = "DIR", conflicts_with = "no_record")]
+    /// Compare a figure of the command's output, of which less is better, e.g. 'p99: (\d+)'
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) metric: Vec<String>,
+    /// The same of a figure of which more is better, e.g. 'rps: (\d+)'
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) rate: Vec<String>,
+    /// Write what the command prints, POLICY.txt, and the Traces, POLICY.swtch, into this directory
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Run in a virtual machine, on a kernel with sched_ext
     #[arg(long)]
@@ -135,8 +148,8 @@ pub(crate) struct CompareArgs {
     /// Memory of the virtual machine
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", requires = "vm")]
     pub(crate) memory: u64,
-    /// Kernel image of the virtual machine (vmlinuz, bzImage)
-    #[arg(long, value_name = "FILE", requires = "vm")]
+    /// Kernel of the virtual machine: an image (vmlinuz, bzImage), or a version of Debian's, e.g. 7.2
+    #[arg(long, value_name = "KERNEL", requires = "vm")]
     pub(crate) kernel: Option<PathBuf>,
     /// Copy this file or directory into the virtual machine
     #[arg(long, value_name = "FILE", requires = "vm")]

@@ -38,8 +38,8 @@ pub(crate) struct AccuracyArgs {
     /// Memory of the virtual machine
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
-    /// Kernel image of the virtual machine (vmlinuz, bzImage)
-    #[arg(long, value_name = "FILE")]
+    /// Kernel of the virtual machine: an image (vmlinuz, bzImage), or a version of Debian's, e.g. 7.2
+    #[arg(long, value_name = "KERNEL")]
     pub(crate) kernel: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,

@@ -2,18 +2,20 @@
 
 use super::{JsonArgs, size};
 use clap::Args;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use swtch_sched::{Policy, Shard};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
-    swtch sched bench --loads perf-pipe --schedulers flsched --runs 3 --out bench\n\n\
-    --quick runs six loads, in about three minutes on two cores. --resume DIR continues after an interruption,\n\
+    swtch sched bench --loads perf-pipe --schedulers flsched --boots 1 --out bench\n\n\
+    --quick runs six loads, in about TODO minutes on two cores. --resume DIR continues after an interruption,\n\
     and with the results of all shards in one directory it prints their table.\n\
-    Each scheduler has a virtual machine of its own that counts instructions: the same programs and\n\
-    kernel give the same table on any machine. The stock class is there twice, so that the second\n\
-    column shows what chance does.\n\
+    Each scheduler has several boots of a virtual machine that counts instructions: the same programs and\n\
+    kernel give the same table on any machine. Boots differ, so a mark needs boots that differ more than\n\
+    those of one scheduler do. The stock class is there twice: the second column shows what chance does.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct BenchArgs {
     /// List the loads and what they report
@@ -28,9 +30,18 @@ pub(crate) struct BenchArgs {
     /// Schedulers besides stock, as for 'swtch sched compare'
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "flsched,global_fifo,rr")]
     pub(crate) schedulers: Vec<Policy>,
-    /// Counted runs of each load under each scheduler
-    #[arg(long, value_name = "N", default_value_t = 9)]
+    /// Boots of each scheduler
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) boots: usize,
+    /// Counted runs of each load in each boot
+    #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) runs: usize,
+    /// Draw other boots
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u32,
+    /// Guests that run at the same time [default: as many as this machine has CPUs and memory for]
+    #[arg(long, value_name = "N")]
+    pub(crate) at_a_time: Option<NonZeroUsize>,
     /// Keep the results of each scheduler in this new directory; and the table as bench.html, .json, .csv and .parquet
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
@@ -46,11 +57,18 @@ pub(crate) struct BenchArgs {
     /// Memory of the virtual machine
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
-    /// Kernel image of the virtual machine (vmlinuz, bzImage)
-    #[arg(long, value_name = "FILE")]
+    /// Kernel of the virtual machine: an image (vmlinuz, bzImage), or a version of Debian's, e.g. 7.2
+    #[arg(long, value_name = "KERNEL")]
     pub(crate) kernel: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
+    #[arg(long, hide = true, requires = "member_seed", value_name = "PATTERN")]
+    pub(crate) metric: Vec<String>,
+    #[arg(long, hide = true, requires = "member_seed", value_name = "PATTERN")]
+    pub(crate) rate: Vec<String>,
+    /// In a guest: a user's command in place of the loads
+    #[arg(last = true, hide = true, requires = "member_seed", value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
     /// In a guest: run the loads under the first scheduler, with this seed
     #[arg(long, hide = true, value_name = "SEED")]
     pub(crate) member_seed: Option<u64>,

@@ -12,7 +12,8 @@ use swtch_vm::Spec;
     swtch vm -- hackbench -p -g 4 -l 100\n  \
     swtch vm --deterministic -- hackbench -p -g 2 -l 20     the same result on any machine\n  \
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
-    swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n\n\
+    swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n  \
+    swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
@@ -27,8 +28,8 @@ pub(crate) struct VmArgs {
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
-    /// The kernel image (vmlinuz, bzImage); repeat to compare kernels
-    #[arg(long, value_name = "FILE")]
+    /// The kernel: an image (vmlinuz, bzImage), or a version of Debian's, e.g. 6.12; repeat to compare kernels
+    #[arg(long, value_name = "KERNEL")]
     pub(crate) kernel: Vec<PathBuf>,
     /// Append to the kernel's command line, e.g. mitigations=off; repeat to compare
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -66,6 +67,9 @@ pub(crate) struct VmArgs {
     /// Print events as JSON, one a line; when comparing, print the comparisons
     #[arg(long)]
     pub(crate) json: bool,
+    /// List the kernels that --kernel takes by version
+    #[arg(long, exclusive = true)]
+    pub(crate) list_kernels: bool,
     /// The command to run in the guest
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

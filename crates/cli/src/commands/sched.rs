@@ -2,7 +2,9 @@
 
 mod accuracy;
 mod bench;
+mod bisect;
 mod compare;
+mod get;
 
 use crate::args::JsonArgs;
 use crate::args::sched::{DieWithParentArgs, NewArgs, SchedArgs, SchedCommand};
@@ -25,7 +27,9 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
         SchedCommand::List(args) => list(args),
         SchedCommand::Compare(args) => compare::run(args),
         SchedCommand::New(args) => new(args),
+        SchedCommand::Get(args) => get::run(args),
         SchedCommand::Bench(args) => bench::run(args),
+        SchedCommand::Bisect(args) => bisect::run(args),
         SchedCommand::Accuracy(args) => accuracy::run(args),
         SchedCommand::DieWithParent(args) => die_with_parent(args),
         SchedCommand::Run(words) => scheduler(words),
@@ -36,9 +40,10 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
 const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// This program, and where schedulers are searched for.
-fn search_path() -> anyhow::Result<(PathBuf, SearchPath)> {
+pub(super) fn search_path() -> anyhow::Result<(PathBuf, SearchPath)> {
     let program = env::current_exe().context("cannot find this program")?;
-    let search_path = SearchPath::new(&program, &env::var_os("PATH").unwrap_or_default());
+    let path = env::var_os("PATH").unwrap_or_default();
+    let search_path = SearchPath::new(&program, &path).and(swtch_sched::cache_of_schedulers());
     Ok((program, search_path))
 }
 
@@ -162,8 +167,14 @@ mod tests {
     use super::*;
 
     fn foreign(arguments: &[&str]) -> anyhow::Result<Job> {
-        let found =
-            Found { name: "x".to_owned(), path: "/bin/scx_x".into(), file: None, own: false, about: None };
+        let found = Found {
+            name: "x".to_owned(),
+            path: "/bin/scx_x".into(),
+            file: None,
+            own: false,
+            about: None,
+            version: None,
+        };
         let arguments = arguments.iter().map(OsString::from).collect();
         let mut job = Job { found, arguments, duration: None, program: "/bin/swtch".into() };
         for_others(&mut job).map(|()| job)

@@ -1,5 +1,6 @@
 //! `swtch vm`.
 
+use super::sched::search_path;
 use crate::args::vm::VmArgs;
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
@@ -14,14 +15,19 @@ use std::slice;
 use std::time::Duration;
 use swtch_decide::diff_profiles;
 use swtch_report::terminal;
-use swtch_sched::{KernelRun, SchedError, SearchPath, kernels_table, make_program_for, measures};
+use swtch_sched::{KernelRun, SchedError, kernels_table, make_program_for, measures};
 use swtch_units::Observer;
-use swtch_vm::{Accelerator, Event, Spec, Stream};
+use swtch_units::TextTable;
+use swtch_vm::{Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff};
 
 /// The spinner turns this often.
 const TICK: Duration = Duration::from_millis(120);
 
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
+    if args.list_kernels {
+        output::print(&kernels_to_choose_from(&available_kernels()?));
+        return Ok(ExitCode::SUCCESS);
+    }
     let own = env::current_exe().context("cannot find this program, which the guest needs")?;
     let command = with_own_program(&args.command, &own);
     let mut specs = args.specs(&command);
@@ -30,11 +36,36 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
     let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
-    let search_path = SearchPath::new(&own, &env::var_os("PATH").unwrap_or_default());
+    let search_path = search_path()?.1;
     for spec in &mut specs {
         make_program_for(spec, &search_path, made.path())?;
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
+}
+
+/// The newest of each series, such as 6.12, and which are here.
+fn kernels_to_choose_from(kernels: &[AvailableKernel]) -> String {
+    let series =
+        |kernel: &AvailableKernel| kernel.version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+    let mut table = TextTable::new(["kernel", "newest", "older", "here", "sched_ext"]).left([1, 3, 4]);
+    for of_one in kernels.chunk_by(|one, other| series(one) == series(other)) {
+        let Some((newest, older)) = of_one.split_first() else { continue };
+        let here: Vec<&str> =
+            of_one.iter().filter(|kernel| kernel.kept).map(|kernel| kernel.version.as_str()).collect();
+        let sched_ext = match of_one.iter().find_map(|kernel| kernel.sched_ext) {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        table.row([
+            series(newest),
+            newest.version.clone(),
+            older.len().to_string(),
+            here.join(" "),
+            sched_ext.to_owned(),
+        ]);
+    }
+    table.to_string()
 }
 
 /// `swtch` is this program, wherever it is installed.
@@ -122,6 +153,13 @@ fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
         output::print(&(serde_json::to_string_pretty(&document)? + "\n"));
     } else if first.profile.is_none() {
         output::print(&kernels_table(runs));
+    }
+    if let (false, Some((first, others))) = (args.json, args.kernel.split_first()) {
+        for other in others {
+            let words = config_diff(first, other)
+                .map_or_else(|| "not known of both".to_owned(), |found| found.in_words());
+            output::print(&format!("configuration, {} to {}: {words}\n", first.display(), other.display()));
+        }
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ fn sections(document: &BenchDocument) -> Vec<Section> {
         Section::new(
             "cells",
             "Every figure",
-            "The median of the runs, the 95\u{a0}% interval of the median, and the switches of a run.",
+            "The median of the boots, the 95\u{a0}% interval of the median, and the switches of a run.",
         )
         .put([every(document)]),
         how.put([Table::new(digests, "Scheduler", inputs)]),

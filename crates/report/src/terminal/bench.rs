@@ -56,6 +56,7 @@ mod tests {
             ci_high: None,
             ratio,
             against_stock,
+            p_holm: None,
             why: "7 voluntary, 1 involuntary".to_owned(),
         };
         let cells = vec![
@@ -68,15 +69,18 @@ mod tests {
             swtch_version: "0.1.0".to_owned(),
             kernel: "7.3".to_owned(),
             cpus: 4,
-            runs: 5,
+            boots: 8,
+            runs: 2,
             schedulers: vec!["stock".to_owned(), "rr".to_owned()],
             inputs: vec!["c0ffee".to_owned(), "f00d".to_owned()],
             cells,
+            failed: [("bad".to_owned(), "it stalled".to_owned())].into(),
         };
         let text = bench(&document);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "a      time    0.0900 s  0.50 +", "{text}");
         assert!(lines[3].starts_with("worst") && lines[3].ends_with("3.25"), "{text}");
+        assert!(text.ends_with("bad is not in the table: it stalled\n"), "{text}");
         assert!(text.contains("a  rr  7 voluntary") && !text.contains("b  rr"), "{text}");
     }
 }

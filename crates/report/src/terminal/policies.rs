@@ -1,11 +1,12 @@
 //! Schedulers compared, as text.
 
 use super::paragraph;
+use crate::bench::{marked, shown};
 use crate::compared::{DecidedChanges, answer_of};
 use crate::wording::text::NONE;
 use swtch_cost::Range;
 use swtch_decide::ComparedPolicies;
-use swtch_sched::{Comparison, Figure, PolicyRuns, Waits};
+use swtch_sched::{Better, Comparison, Figure, PolicyRuns, Waits};
 use swtch_units::{TextTable, format_ns};
 
 /// A sentence for each policy but the first; then a policy a line, its figures next to those of the first.
@@ -22,7 +23,30 @@ pub fn policies(compared: &ComparedPolicies) -> String {
     });
     let answers: String = answers.collect();
     let gap = if answers.is_empty() { "" } else { "\n" };
-    format!("{answers}{gap}{}", table(&compared.comparison))
+    format!("{answers}{gap}{}{}", printed(compared), table(&compared.comparison))
+}
+
+/// The figures of what the command printed, a policy a line; nothing where there are none.
+fn printed(compared: &ComparedPolicies) -> String {
+    let Some(first) = compared.comparison.runs.first().filter(|first| !first.metrics.is_empty()) else {
+        return String::new();
+    };
+    let titles = first.metrics.iter().flat_map(|metric| [metric.name.as_str(), "x"]);
+    let mut table = TextTable::new(["policy"].into_iter().chain(titles));
+    for run in &compared.comparison.runs {
+        let changes = compared.against_first.iter().find(|other| other.policy == run.policy);
+        let cells = first.metrics.iter().flat_map(|metric| {
+            let own = run.metrics.iter().find(|own| own.name == metric.name);
+            let change = changes.and_then(|other| other.metrics.iter().find(|own| own.name == metric.name));
+            let against =
+                change.map_or_else(String::new, |change| marked(change.ratio, Some(change.against_first)));
+            [own.map_or(NONE.to_owned(), |own| figure(&own.figure, shown)), against]
+        });
+        table.row([run.policy.clone()].into_iter().chain(cells));
+    }
+    let rates = first.metrics.iter().any(|metric| metric.better == Better::Larger);
+    let what = if rates { "; of rates more is better" } else { "" };
+    format!("{table}as the command printed them: + better, - worse, = not distinguishable{what}\n\n")
 }
 
 fn table(comparison: &Comparison) -> String {
@@ -131,7 +155,7 @@ fn count(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_sched::{BillFigures, Machine};
+    use swtch_sched::{BillFigures, Machine, MetricRuns};
 
     fn runs(policy: &str, seconds: &[f64], switches: &[f64]) -> PolicyRuns {
         PolicyRuns {
@@ -145,6 +169,8 @@ mod tests {
             wait_ns: None,
             bill: None,
             trace: None,
+            metrics: Vec::new(),
+            output: String::new(),
             unavailable: vec![],
         }
     }
@@ -173,6 +199,22 @@ mod tests {
         assert!(lines[2].contains(" 0.50  1,234,567 [1,234,567, 1,234,567]  137.17"), "{text}");
         assert!(text.contains("Linux 7.3, 4 CPUs: hackbench -p\nmedians of 5 runs"), "{text}");
         assert!(text.contains("94 % confidence interval"), "{text}");
+    }
+
+    #[test]
+    fn what_the_command_printed_has_a_table_of_its_own() {
+        let with = |policy: &str, values: &[f64]| {
+            let metric =
+                MetricRuns { name: "p99".to_owned(), better: Better::Smaller, figure: Figure::of(values) };
+            PolicyRuns { metrics: vec![metric], ..runs(policy, &[1.0], &[1.0]) }
+        };
+        let runs = vec![with("stock", &[10.0, 11.0, 12.0, 13.0]), with("rr", &[30.0, 31.0, 32.0, 33.0])];
+        let text = policies(&swtch_decide::compare_policies(comparison(runs)));
+        assert!(
+            text.contains("stock   11.50 [10.00, 13.00]\nrr      31.50 [30.00, 33.00]  2.74 -\n"),
+            "{text}"
+        );
+        assert!(!table(&comparison(vec![])).contains("as the command printed"));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Loads: what is run, and which figures of its output are kept. A file each in `loads/`.
 
+use crate::compare::Metric;
 use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::sync::LazyLock;
 
 /// The files, by the name of the load.
@@ -98,9 +100,12 @@ pub struct LoadMetric {
     /// The words in front of it in the command's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The words behind it. With neither, it is the time of the whole run.
+    /// The words behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// Or a pattern with one group. With none of them, it is the time of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 /// Which values of a figure are better.
@@ -114,6 +119,14 @@ pub enum Better {
 }
 
 impl Better {
+    /// Of two values.
+    pub(crate) fn worst(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Smaller => one.max(other),
+            Self::Larger => one.min(other),
+        }
+    }
+
     /// In a word, as in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -124,6 +137,48 @@ impl Better {
 }
 
 impl Load {
+    /// Of a command: the figures that its output has by patterns, or what is known of its program, or the time of its run.
+    pub fn of_command(command: &[OsString], patterns: &[Metric]) -> Self {
+        let known = Metric::known_of(command);
+        let metrics = if patterns.is_empty() { known.as_slice() } else { patterns };
+        let unit = String::new;
+        let by_pattern = |metric: &Metric| LoadMetric {
+            name: metric.name.clone(),
+            unit: unit(),
+            better: metric.better,
+            after: None,
+            before: None,
+            pattern: Some(metric.text().to_owned()),
+        };
+        let mut metrics: Vec<LoadMetric> = metrics.iter().map(by_pattern).collect();
+        if metrics.is_empty() {
+            metrics.push(LoadMetric {
+                name: "whole run".to_owned(),
+                unit: "s".to_owned(),
+                better: Better::Smaller,
+                after: None,
+                before: None,
+                pattern: None,
+            });
+        }
+        let command: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self {
+            name: command.join(" "),
+            about: String::new(),
+            command,
+            sizes: Vec::new(),
+            copy: Vec::new(),
+            quick: false,
+            metrics,
+            simulated: None,
+        }
+    }
+
+    /// Whether it is a user's command, which describes itself.
+    pub(super) fn is_of_user(&self) -> bool {
+        self.about.is_empty()
+    }
+
     /// The loads of a file: one, or one of each size.
     fn sized(self, file: &str) -> Vec<Self> {
         if self.sizes.is_empty() {
@@ -151,6 +206,9 @@ impl Load {
 impl LoadMetric {
     /// Its value in a run's output. Where the words are there several times, as for each thread, it is the worst.
     pub fn value(&self, output: &str, seconds: f64) -> Option<f64> {
+        if let Some(pattern) = &self.pattern {
+            return Metric::by_pattern(pattern, self.better).ok()?.value(output);
+        }
         let number = |word: Option<&str>| word?.trim_end_matches(',').parse::<f64>().ok();
         let found: Vec<f64> = match (&self.after, &self.before) {
             (Some(words), _) => {
@@ -164,11 +222,7 @@ impl LoadMetric {
             }
             (None, None) => vec![seconds],
         };
-        let worst = |one: f64, other: f64| match self.better {
-            Better::Smaller => one.max(other),
-            Better::Larger => one.min(other),
-        };
-        found.into_iter().reduce(worst)
+        found.into_iter().reduce(|one, other| self.better.worst(one, other))
     }
 }
 

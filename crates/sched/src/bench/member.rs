@@ -1,13 +1,12 @@
-//! In a guest: all loads under one scheduler, each several times.
+//! In a guest: all loads under one scheduler, each several times, in an order of this boot.
 
 use super::load::Load;
-use super::{Column, LoadRuns, Run};
+use super::{Boot, LoadRuns, Run};
 use crate::compare::{Policy, counted};
 use crate::error::SchedError;
 use crate::find::SearchPath;
 use crate::process::Scheduler;
 use std::ffi::OsString;
-use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
@@ -17,18 +16,19 @@ use swtch_stats::Rng;
 /// Runs begin at any point between two of the kernel's ticks, which come 250 times a second.
 const TICK: Duration = Duration::from_millis(4);
 
-/// Runs the loads under the scheduler, each once to warm up and then `runs` times. `seed` decides when runs begin, so that no two are alike.
+/// Runs the loads under the scheduler, each once to warm up and then `runs` times. `seed` decides the order of the loads and when runs begin, so that no two
+/// boots are alike: what a load leaves behind is there for another in each.
 ///
 /// # Errors
 /// When the scheduler or a load fails, or a load prints none of its figures.
-pub fn run_column(
+pub fn run_boot(
     policy: &Policy,
     loads: &[Load],
     runs: usize,
     seed: u64,
     program: &Path,
     search_path: &SearchPath,
-) -> Result<Column, SchedError> {
+) -> Result<Boot, SchedError> {
     if !swtch_vm::guest::is_in_guest() {
         let text = "loads run in a virtual machine only; see swtch sched bench --help";
         return Err(SchedError::Wish(text.to_owned()));
@@ -44,8 +44,11 @@ pub fn run_column(
         }
     };
     let mut rng = Rng::new(seed);
-    let mut found = Vec::with_capacity(loads.len());
-    for load in loads {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    rng.shuffle(&mut order);
+    let mut found = vec![Vec::new(); loads.len()];
+    for place in order {
+        let load = &loads[place];
         let words: Vec<OsString> = load.command.iter().map(OsString::from).collect();
         let mut kept = Vec::with_capacity(runs);
         for number in 0..=runs {
@@ -56,7 +59,7 @@ pub fn run_column(
                 kept.push(run);
             }
         }
-        found.push(LoadRuns { load: load.name.clone(), runs: kept });
+        found[place] = kept;
         if let Some(scheduler) = &mut scheduler {
             scheduler.check()?;
         }
@@ -64,7 +67,8 @@ pub fn run_column(
     if let Some(scheduler) = scheduler {
         scheduler.stop()?;
     }
-    Ok(Column { scheduler: prepared.name, loads: found, ..Column::default() })
+    let of_load = |(load, runs): (&Load, Vec<Run>)| LoadRuns { load: load.name.clone(), runs };
+    Ok(Boot { loads: loads.iter().zip(found).map(of_load).collect(), ..Boot::default() })
 }
 
 fn run_load(load: &Load, words: &[OsString], one: &counted::Prepared) -> Result<Run, SchedError> {
@@ -72,9 +76,7 @@ fn run_load(load: &Load, words: &[OsString], one: &counted::Prepared) -> Result<
     let mut output = file()?;
     let stdout: Stdio = output.try_clone().map_err(SchedError::system("making a file for output"))?.into();
     let counted = counted::run(one, words, stdout, &mut || false)?;
-    let mut text = String::new();
-    output.rewind().map_err(SchedError::system("reading output"))?;
-    output.read_to_string(&mut text).map_err(SchedError::system("reading output"))?;
+    let text = counted::output_of(&mut output)?;
     let value = |metric: &super::load::LoadMetric| {
         metric.value(&text, counted.seconds).ok_or_else(|| SchedError::NoMetric {
             load: load.name.clone(),

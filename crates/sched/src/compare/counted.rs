@@ -8,7 +8,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -18,6 +19,9 @@ use swtch_units::last_lines;
 
 /// How often it is looked whether to stop. Seldom: the looking is a task that wakes up.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// More of a command's output is not kept, of either stream.
+const MOST_OUTPUT: u64 = 1 << 20;
 
 /// What one run took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +34,9 @@ pub(crate) struct Counted {
     pub(crate) involuntary: u64,
     /// Switches on the whole machine, from and to the idle task among them.
     pub(super) machine: Option<u64>,
+    /// What it wrote to standard error.
+    #[serde(skip)]
+    pub(super) complaints: String,
 }
 
 pub(crate) fn run(
@@ -41,7 +48,7 @@ pub(crate) fn run(
     let before = switches()?;
     let machine_before = machine_switches();
     let began = Instant::now();
-    under(one, words, stdout, stop)?;
+    let complaints = under(one, words, stdout, stop)?;
     let seconds = began.elapsed().as_secs_f64();
     let machine = machine_switches().zip(machine_before).map(|(after, before)| after - before);
     let after = switches()?;
@@ -50,16 +57,17 @@ pub(crate) fn run(
         voluntary: after.0.saturating_sub(before.0),
         involuntary: after.1.saturating_sub(before.1),
         machine,
+        complaints,
     })
 }
 
-/// Runs words under the policy, to a successful end.
+/// Runs words under the policy, to a successful end; returns what they wrote to standard error.
 pub(super) fn under(
     one: &Prepared,
     words: &[OsString],
     stdout: Stdio,
     stop: &mut dyn FnMut() -> bool,
-) -> Result<(), SchedError> {
+) -> Result<String, SchedError> {
     let prefixed: Vec<OsString> =
         one.prefix.iter().map(OsString::from).chain(words.iter().cloned()).collect();
     finish(one, &prefixed, words, stdout, stop)
@@ -72,7 +80,7 @@ pub(super) fn finish(
     shown: &[OsString],
     stdout: Stdio,
     stop: &mut dyn FnMut() -> bool,
-) -> Result<(), SchedError> {
+) -> Result<String, SchedError> {
     let failed = |how: String| SchedError::Command {
         policy: one.name.clone(),
         command: shown.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -115,12 +123,22 @@ pub(super) fn finish(
     }
     let status: ExitStatus = status.map_err(SchedError::system("waiting for the command"))?;
     if status.success() {
-        return Ok(());
+        return output_of(&mut complaints);
     }
     let said = last_lines(&mut complaints);
     let advice =
         if said.starts_with(" (chrt: failed") { "; fifo and rr need root or cap_sys_nice" } else { "" };
     Err(failed(format!("{}{said}{advice}", in_words(status))))
+}
+
+/// What a command wrote into a file, from its end as much as is kept.
+pub(crate) fn output_of(file: &mut File) -> Result<String, SchedError> {
+    let reading = || SchedError::system("reading output");
+    let length = file.metadata().map_err(reading())?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT))).map_err(reading())?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(reading())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Voluntary and involuntary, of all descendants that have been waited for.

@@ -1,9 +1,12 @@
 //! What a comparison says: the document that `--json` prints, and that comes back from a virtual machine.
 
 use super::counted::Counted;
+use super::metric::Metric;
 use super::policy::Prepared;
 use super::recorded::{BillFigures, Waits};
 use super::{Collected, ComparisonJob};
+use crate::bench::Better;
+use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use swtch_stats::{median_interval_or_extremes, quantile_sorted, sorted};
@@ -58,8 +61,26 @@ pub struct PolicyRuns {
     pub bill: Option<BillFigures>,
     /// Its Trace, where it is kept.
     pub trace: Option<PathBuf>,
+    /// Figures of what the command printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRuns>,
+    /// What the last counted run printed, on both streams: standard output first.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
     /// The figures that are unavailable, and why.
     pub unavailable: Vec<String>,
+}
+
+/// A figure of what a command printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricRuns {
+    /// What it is.
+    pub name: String,
+    /// Which values are better.
+    pub better: Better,
+    /// Its values.
+    #[serde(flatten)]
+    pub figure: Figure,
 }
 
 /// A median and where the true one is.
@@ -108,6 +129,12 @@ impl Figure {
     }
 }
 
+impl MetricRuns {
+    fn exactly(self) -> Self {
+        Self { figure: self.figure.exactly(), ..self }
+    }
+}
+
 impl PolicyRuns {
     /// The same without intervals, for figures that are exact.
     pub(super) fn exact(self) -> Self {
@@ -116,6 +143,7 @@ impl PolicyRuns {
             context_switches: self.context_switches.exactly(),
             involuntary: self.involuntary.exactly(),
             machine_context_switches: self.machine_context_switches.map(Figure::exactly),
+            metrics: self.metrics.into_iter().map(MetricRuns::exactly).collect(),
             ..self
         }
     }
@@ -125,20 +153,44 @@ pub(super) fn comparison(
     job: &ComparisonJob,
     prepared: &[Prepared],
     collected: Vec<Collected>,
-) -> Comparison {
+) -> Result<Comparison, SchedError> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let machine = Machine {
         kernel: kernel.trim().to_owned(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         vm: None,
     };
-    let runs = prepared.iter().zip(collected).map(|(one, collected)| policy_runs(one, collected)).collect();
+    let metrics: Vec<Metric> =
+        Metric::known_of(&job.command).into_iter().chain(job.metrics.clone()).collect();
+    let runs = prepared.iter().zip(collected).map(|(one, collected)| policy_runs(one, &metrics, collected));
+    let runs = runs.collect::<Result<_, _>>()?;
     let command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    Comparison { command, machine, exact: false, runs }
+    Ok(Comparison { command, machine, exact: false, runs })
 }
 
-fn policy_runs(one: &Prepared, collected: Collected) -> PolicyRuns {
-    let Collected { ops, counted, recorded } = collected;
+/// The figures of what the runs printed.
+fn metric_runs(metrics: &[Metric], outputs: &[String], policy: &str) -> Result<Vec<MetricRuns>, SchedError> {
+    let mut found = Vec::new();
+    for metric in metrics {
+        let values: Option<Vec<f64>> = outputs.iter().map(|output| metric.value(output)).collect();
+        match values {
+            Some(values) => found.push(MetricRuns {
+                name: metric.name.clone(),
+                better: metric.better,
+                figure: Figure::of(&values),
+            }),
+            None if metric.is_required() => {
+                let (pattern, policy) = (metric.text().to_owned(), policy.to_owned());
+                return Err(SchedError::NotPrinted { pattern, policy });
+            }
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+fn policy_runs(one: &Prepared, metrics: &[Metric], collected: Collected) -> Result<PolicyRuns, SchedError> {
+    let Collected { ops, counted, mut outputs, recorded } = collected;
     let figure = |of: fn(&Counted) -> f64| Figure::of(&counted.iter().map(of).collect::<Vec<f64>>());
     let machine: Option<Vec<f64>> = counted.iter().map(|run| run.machine.map(|count| count as f64)).collect();
     let mut unavailable = Vec::new();
@@ -152,7 +204,7 @@ fn policy_runs(one: &Prepared, collected: Collected) -> PolicyRuns {
         None => unavailable.push("waits and the bill: nothing was recorded (--no-record)".to_owned()),
         Some(recorded) => unavailable.extend(recorded.missing.iter().map(|why| format!("waits: {why}"))),
     }
-    PolicyRuns {
+    Ok(PolicyRuns {
         policy: one.name.clone(),
         ops,
         count: counted.len(),
@@ -163,8 +215,10 @@ fn policy_runs(one: &Prepared, collected: Collected) -> PolicyRuns {
         wait_ns: recorded.as_ref().and_then(|recorded| recorded.waits),
         bill: recorded.as_ref().map(|recorded| recorded.bill.clone()),
         trace: recorded.and_then(|recorded| recorded.trace),
+        metrics: metric_runs(metrics, &outputs, &one.name)?,
+        output: outputs.pop().unwrap_or_default(),
         unavailable,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use super::figures::Comparison;
 use super::policy::{CHRT, Policy};
 use super::{ComparisonJob, check};
 use crate::SchedProgress;
+use crate::bench::Better;
 use crate::error::SchedError;
-use crate::file::make_program;
+use crate::file::make_program_in;
 use crate::find::SearchPath;
 use std::ffi::OsString;
 use std::fs;
@@ -72,7 +73,7 @@ fn boot(
     for policy in policies {
         take_along(&mut spec, policy, &job.search_path, made.path())?;
     }
-    if let Some(out) = &job.out {
+    if let Some(out) = job.out.as_ref().filter(|_| job.record) {
         fs::create_dir_all(out)
             .map_err(SchedError::system(format!("making the directory {}", out.display())))?;
         spec.fetch = vec![TRACES.into()];
@@ -84,7 +85,7 @@ fn boot(
     })?;
     part.command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     part.machine.vm = Some(name(outcome.accelerator).to_owned());
-    if let Some(out) = &job.out {
+    if let Some(out) = job.out.as_ref().filter(|_| job.record) {
         keep(&mut part, out)?;
     }
     Ok(part)
@@ -100,9 +101,14 @@ pub(crate) fn take_along(
     match policy {
         Policy::Stock => {}
         Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
-        Policy::Scheduler { name, file: None, .. } => spec.copy.push(search_path.find(name)?.path),
+        Policy::Scheduler { name, file: None, .. } => {
+            let found = search_path.find(name)?;
+            spec.kernel_config |= !found.own;
+            // The guest knows no cache.
+            if found.version.is_some() { &mut spec.beside } else { &mut spec.copy }.push(found.path);
+        }
         Policy::Scheduler { file: Some(file), .. } => {
-            spec.beside.push(make_program(&search_path.find(file)?, made)?);
+            spec.beside.push(make_program_in(&search_path.find(file)?, made)?);
         }
     }
     Ok(())
@@ -139,7 +145,12 @@ fn command(job: &ComparisonJob, policies: &[Policy]) -> Vec<OsString> {
     if !job.record {
         command.push("--no-record".into());
     }
-    if job.out.is_some() {
+    for metric in &job.metrics {
+        // In one word: a pattern may begin with a dash.
+        let option = if metric.better == Better::Larger { "--rate" } else { "--metric" };
+        command.push(format!("{option}={}", metric.text()).into());
+    }
+    if job.out.is_some() && job.record {
         command.extend(["--out", TRACES].map(OsString::from));
     }
     command.push("--".into());
@@ -177,6 +188,7 @@ fn name(accelerator: Accelerator) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Metric;
     use std::ffi::OsStr;
 
     #[test]
@@ -186,6 +198,7 @@ mod tests {
             policies: vec![],
             runs: 3,
             record: false,
+            metrics: vec![Metric::by_pattern(r"p99: (\d+)", Better::Smaller).unwrap()],
             out: None,
             model: None,
             program: "/bin/swtch".into(),
@@ -196,7 +209,7 @@ mod tests {
             command(&job, &policies).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(
             words.join("|"),
-            "/bin/swtch|sched|compare|--json|--policies|stock,flsched --slice 5ms|--runs|3|--no-record|--|hackbench|-p"
+            "/bin/swtch|sched|compare|--json|--policies|stock,flsched --slice 5ms|--runs|3|--no-record|--metric=p99: (\\d+)|--|hackbench|-p"
         );
     }
 

@@ -1,7 +1,7 @@
 //! Fetches a kernel with apt, with source lists, package lists and caches of its own: nothing of the host's changes.
 
-use super::by_version;
 use super::config::Config;
+use super::{Kernel, by_version, is_of};
 use crate::error::VmError;
 use std::ffi::OsString;
 use std::fs;
@@ -11,8 +11,12 @@ use tempfile::TempDir;
 
 /// Suites with kernels new enough for sched_ext.
 const SUITES: [&str; 2] = ["trixie-backports", "sid"];
+/// All suites: old kernels as well.
+const ALL_SUITES: [&str; 5] = ["bookworm", "bookworm-backports", "trixie", "trixie-backports", "sid"];
 /// The image; the configuration is in another package of the same version.
 const IMAGE_PREFIX: &str = "linux-binary-";
+/// Before Linux 6.19 both are in one package; after it a package of this name has neither.
+const OLD_IMAGE_PREFIX: &str = "linux-image-";
 const CONFIG_PREFIX: &str = "linux-base-";
 /// For virtual machines: smaller, and with what they need built in.
 const FLAVOUR: &str = "-cloud-amd64";
@@ -25,7 +29,7 @@ const KEYRINGS: [&str; 2] =
 /// Puts the newest kernel with sched_ext into a directory of its version in the cache.
 pub(super) fn fetch(cache: &Path) -> Result<(), VmError> {
     fs::create_dir_all(cache).map_err(VmError::system(format!("making {}", cache.display())))?;
-    let apt = Apt::new(cache)?;
+    let apt = Apt::new(cache, &SUITES)?;
     let update = apt.run("apt-get", &["update", "-qq"])?;
     let names = apt.run("apt-cache", &["pkgnames", "linux-"])?;
     let versions = versions(&String::from_utf8_lossy(&names.stdout));
@@ -41,17 +45,93 @@ pub(super) fn fetch(cache: &Path) -> Result<(), VmError> {
         }
         let image = apt.extract(&format!("{IMAGE_PREFIX}{version}"))?;
         let Some(image) = found(&image, "vmlinuz") else { continue };
-        return keep(cache, version, &image, &config);
+        return keep(cache, version, &image, Some(&config));
     }
     Err(VmError::NoKernel { why: format!("none of the newest {MOST_TRIED} has it built in") })
 }
 
+/// Puts the newest kernel of a version into the cache, with its configuration where Debian still has that.
+pub(super) fn fetch_version(cache: &Path, version: &str) -> Result<Kernel, VmError> {
+    let (apt, images) = all_images(cache)?;
+    let none = || VmError::NoVersion { version: version.to_owned(), known: series_of(&images).join(", ") };
+    let image = images.iter().find(|image| is_of(&image.version, version)).ok_or_else(none)?;
+    let folder = apt.extract(&image.package)?;
+    let no_image = || VmError::NoKernel { why: format!("{} has no vmlinuz", image.package) };
+    let vmlinuz = found(&folder, "vmlinuz").ok_or_else(no_image)?;
+    let config = match &image.config {
+        Some(package) => found(&apt.extract(package)?, "config"),
+        None => found(&folder, "config"),
+    };
+    keep(cache, &image.version, &vmlinuz, config.as_deref())?;
+    Ok(Kernel { image: cache.join(&image.version).join("vmlinuz"), name: image.version.clone() })
+}
+
+/// The versions of all suites, the newest first.
+pub(super) fn available(cache: &Path) -> Result<Vec<String>, VmError> {
+    Ok(all_images(cache)?.1.into_iter().map(|image| image.version).collect())
+}
+
+/// A kernel's image, by its package, and the package of its configuration where that is another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Image {
+    version: String,
+    package: String,
+    config: Option<String>,
+}
+
+fn all_images(cache: &Path) -> Result<(Apt, Vec<Image>), VmError> {
+    fs::create_dir_all(cache).map_err(VmError::system(format!("making {}", cache.display())))?;
+    let apt = Apt::new(cache, &ALL_SUITES)?;
+    let update = apt.run("apt-get", &["update", "-qq"])?;
+    let names = apt.run("apt-cache", &["pkgnames", "linux-"])?;
+    let images = images(&String::from_utf8_lossy(&names.stdout));
+    if images.is_empty() {
+        let why = last_line(&update).unwrap_or_else(|| "its package lists name none".to_owned());
+        return Err(VmError::NoKernel { why });
+    }
+    Ok((apt, images))
+}
+
+/// Every image that is named, the newest first.
+fn images(names: &str) -> Vec<Image> {
+    let configs = versions_of(names, CONFIG_PREFIX);
+    let config = |version: &String| configs.contains(version).then(|| format!("{CONFIG_PREFIX}{version}"));
+    let new = versions_of(names, IMAGE_PREFIX).into_iter().map(|version| Image {
+        package: format!("{IMAGE_PREFIX}{version}"),
+        config: config(&version),
+        version,
+    });
+    let mut images: Vec<Image> = new.collect();
+    let old = versions_of(names, OLD_IMAGE_PREFIX);
+    for version in old
+        .into_iter()
+        .filter(|version| images.iter().all(|image| image.version != *version))
+        .collect::<Vec<_>>()
+    {
+        images.push(Image { package: format!("{OLD_IMAGE_PREFIX}{version}"), config: None, version });
+    }
+    images.sort_by(|left, right| by_version(&right.version, &left.version));
+    images
+}
+
+/// `7.3, 7.2, 6.12` of the versions, each once.
+fn series_of(images: &[Image]) -> Vec<String> {
+    let mut series: Vec<String> = images
+        .iter()
+        .map(|image| image.version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
+        .collect();
+    series.dedup();
+    series
+}
+
 /// The directory appears whole or not at all.
-fn keep(cache: &Path, version: &str, image: &Path, config: &Path) -> Result<(), VmError> {
+fn keep(cache: &Path, version: &str, image: &Path, config: Option<&Path>) -> Result<(), VmError> {
     let doing = || VmError::system(format!("keeping the kernel in {}", cache.display()));
     let folder = tempfile::tempdir_in(cache).map_err(doing())?;
     fs::copy(image, folder.path().join("vmlinuz")).map_err(doing())?;
-    fs::copy(config, folder.path().join("config")).map_err(doing())?;
+    if let Some(config) = config {
+        fs::copy(config, folder.path().join("config")).map_err(doing())?;
+    }
     let place = cache.join(version);
     if place.exists() {
         fs::remove_dir_all(&place).map_err(doing())?;
@@ -65,18 +145,19 @@ fn keep(cache: &Path, version: &str, image: &Path, config: &Path) -> Result<(), 
 
 /// Versions of which there is both an image and a configuration, the newest first.
 fn versions(names: &str) -> Vec<String> {
-    let versions_of = |prefix: &str| -> Vec<String> {
-        let version = |line: &str| Some(line.trim().strip_prefix(prefix)?.to_owned());
-        let is_version = |text: &String| {
-            text.ends_with(FLAVOUR) && text.starts_with(|letter: char| letter.is_ascii_digit())
-        };
-        names.lines().filter_map(version).filter(is_version).collect()
-    };
-    let configs = versions_of(CONFIG_PREFIX);
+    let configs = versions_of(names, CONFIG_PREFIX);
     let mut versions: Vec<String> =
-        versions_of(IMAGE_PREFIX).into_iter().filter(|version| configs.contains(version)).collect();
+        versions_of(names, IMAGE_PREFIX).into_iter().filter(|version| configs.contains(version)).collect();
     versions.sort_by(|left, right| by_version(right, left));
     versions
+}
+
+/// The versions of the packages whose names begin like that.
+fn versions_of(names: &str, prefix: &str) -> Vec<String> {
+    let version = |line: &str| Some(line.trim().strip_prefix(prefix)?.to_owned());
+    let is_version =
+        |text: &String| text.ends_with(FLAVOUR) && text.starts_with(|letter: char| letter.is_ascii_digit());
+    names.lines().filter_map(version).filter(is_version).collect()
 }
 
 /// apt in a directory of its own, which goes with it.
@@ -86,13 +167,14 @@ struct Apt {
 }
 
 impl Apt {
-    fn new(cache: &Path) -> Result<Self, VmError> {
+    fn new(cache: &Path, suites: &[&str]) -> Result<Self, VmError> {
         let doing = || VmError::system(format!("preparing apt's directories in {}", cache.display()));
         let folder = tempfile::tempdir_in(cache).map_err(doing())?;
         for inside in ["lists/partial", "cache/archives/partial", "empty"] {
             fs::create_dir_all(folder.path().join(inside)).map_err(doing())?;
         }
-        let sources = sources(&mirror()?, KEYRINGS.into_iter().find(|path| Path::new(path).is_file()));
+        let keyring = KEYRINGS.into_iter().find(|path| Path::new(path).is_file());
+        let sources = sources(&mirror()?, keyring, suites);
         fs::write(folder.path().join("sources.list"), sources).map_err(doing())?;
         let place = |name: &str| folder.path().join(name).display().to_string();
         let options = [
@@ -169,9 +251,9 @@ fn mirror_of(listed: &str) -> Option<String> {
     repositories.find(|line| line.ends_with("/debian")).map(str::to_owned)
 }
 
-fn sources(mirror: &str, keyring: Option<&str>) -> String {
+fn sources(mirror: &str, keyring: Option<&str>, suites: &[&str]) -> String {
     let options = keyring.map(|path| format!("[signed-by={path}] ")).unwrap_or_default();
-    SUITES.map(|suite| format!("deb {options}{mirror} {suite} main\n")).concat()
+    suites.iter().map(|suite| format!("deb {options}{mirror} {suite} main\n")).collect()
 }
 
 /// The file of this name, however deep, the first in the order of names.
@@ -206,6 +288,27 @@ mod tests {
     }
 
     #[test]
+    fn every_version_has_its_package() {
+        let names = "linux-image-6.12.107+deb13-cloud-amd64\nlinux-image-6.12.117+deb13-cloud-amd64\n\
+            linux-image-6.12.117+deb13-cloud-amd64-dbg\nlinux-image-6.12.117+deb13-cloud-amd64-unsigned\n\
+            linux-image-cloud-amd64\nlinux-image-7.3.4+deb13-cloud-amd64\nlinux-binary-7.3.4+deb13-cloud-amd64\n\
+            linux-base-7.3.4+deb13-cloud-amd64\nlinux-binary-7.0.13+deb13-cloud-amd64\n";
+        let images = images(names);
+        let found: Vec<(&str, bool)> =
+            images.iter().map(|image| (image.package.as_str(), image.config.is_some())).collect();
+        assert_eq!(
+            found,
+            [
+                ("linux-binary-7.3.4+deb13-cloud-amd64", true),
+                ("linux-binary-7.0.13+deb13-cloud-amd64", false),
+                ("linux-image-6.12.117+deb13-cloud-amd64", false),
+                ("linux-image-6.12.107+deb13-cloud-amd64", false),
+            ]
+        );
+        assert_eq!(series_of(&images), ["7.3", "7.0", "6.12"]);
+    }
+
+    #[test]
     fn the_mirror_is_the_hosts_own() {
         let listed =
             "http://security.example/debian-security/\nhttp://mirror.example/debian/\nhttp://x/debian\n";
@@ -216,10 +319,10 @@ mod tests {
     #[test]
     fn sources_are_signed_where_there_are_keys() {
         assert_eq!(
-            sources("http://m/debian", Some("/keys")),
+            sources("http://m/debian", Some("/keys"), &SUITES),
             "deb [signed-by=/keys] http://m/debian trixie-backports main\ndeb [signed-by=/keys] http://m/debian sid main\n"
         );
-        assert!(sources("http://m/debian", None).starts_with("deb http://m/debian "));
+        assert!(sources("http://m/debian", None, &SUITES).starts_with("deb http://m/debian "));
     }
 
     #[test]

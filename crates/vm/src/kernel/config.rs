@@ -19,22 +19,24 @@ impl Config {
         fs::read_to_string(path).map(|text| Self::of(&text))
     }
 
-    /// Where distributions and builds keep it: `config-7.1` next to `vmlinuz-7.1`, `config` next to it, `.config` above
-    /// `arch/x86/boot/bzImage`.
+    /// That of an image, where it is beside it.
     pub(super) fn beside(image: &Path) -> Option<Self> {
-        let folder = image.parent()?;
-        let version = image.file_name()?.to_str()?.split_once('-').map(|(_, version)| version);
-        let mut places: Vec<PathBuf> =
-            version.into_iter().map(|version| folder.join(format!("config-{version}"))).collect();
-        places.push(folder.join("config"));
-        places.push(folder.join("../../../.config"));
-        places.iter().find_map(|place| Self::read(place).ok())
+        places(image).iter().find_map(|place| Self::read(place).ok())
     }
 
     /// The first of these that is not built in.
     pub(super) fn first_missing<'a>(&self, options: &[&'a str]) -> Option<&'a str> {
         options.iter().copied().find(|option| !self.0.contains(*option))
     }
+}
+
+/// Where distributions and builds keep it: `config-7.1` next to `vmlinuz-7.1`, `config` next to it, `.config` above
+/// `arch/x86/boot/bzImage`.
+pub(super) fn places(image: &Path) -> Vec<PathBuf> {
+    let folder = image.parent().unwrap_or(Path::new(""));
+    let name = image.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let version = name.split_once('-').map(|(_, version)| folder.join(format!("config-{version}")));
+    version.into_iter().chain([folder.join("config"), folder.join("../../../.config")]).collect()
 }
 
 #[cfg(test)]

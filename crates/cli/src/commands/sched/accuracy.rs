@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use swtch_decide::{AccuracyDocument, AccuracyError, GUEST_PROFILE, accuracy, simulate_again};
 use swtch_profile::file;
 use swtch_report::terminal;
-use swtch_sched::{BenchJob, Shard, loads, loads_named};
+use swtch_sched::{BenchJob, Shard, guests_at_a_time, loads, loads_named};
 use swtch_vm::Spec;
 
 /// The table, in its directory.
@@ -60,7 +60,11 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
     let job = BenchJob {
         loads,
         policies: args.schedulers.clone(),
+        // The simulator's seeds stand for runs of one boot.
+        boots: 1,
         runs: args.runs,
+        seed: 0,
+        at_a_time: guests_at_a_time(args.memory >> 20),
         folder: folder.clone(),
         shard: Shard::WHOLE,
         spec,

@@ -1,10 +1,12 @@
 //! `swtch sched bench`.
 
+use super::compare::metrics;
 use super::{ENDS, search_path};
 use crate::args::sched_bench::BenchArgs;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_decide::{BenchDocument, judge_bench};
@@ -12,7 +14,7 @@ use swtch_profile::file;
 use swtch_report::html::{NamedBench, render_bench};
 use swtch_report::tables::Form;
 use swtch_report::terminal;
-use swtch_sched::{BenchJob, Load, SchedError, Shard, bench, loads, loads_named, run_column};
+use swtch_sched::{BenchJob, Load, SchedError, Shard, bench, guests_at_a_time, loads, loads_named, run_boot};
 use swtch_units::TextTable;
 use swtch_vm::Spec;
 
@@ -21,14 +23,14 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         output::print(&list());
         return Ok(ExitCode::SUCCESS);
     }
-    if args.runs == 0 {
+    if args.runs == 0 || args.boots == 0 {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
     let (program, search_path) = search_path()?;
     let loads = chosen(args).map_err(usage)?;
     if let (Some(seed), Some(policy)) = (args.member_seed, args.schedulers.first()) {
-        let column = run_column(policy, &loads, args.runs, seed, &program, &search_path).map_err(usage)?;
-        output::print(&serde_json::to_string(&column)?);
+        let boot = run_boot(policy, &loads, args.runs, seed, &program, &search_path).map_err(usage)?;
+        output::print(&serde_json::to_string(&boot)?);
         return Ok(ExitCode::SUCCESS);
     }
     let spec = Spec {
@@ -48,7 +50,10 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let job = BenchJob {
         loads,
         policies,
+        boots: args.boots,
         runs: args.runs,
+        seed: args.seed,
+        at_a_time: args.at_a_time.map_or_else(|| guests_at_a_time(args.memory >> 20), NonZeroUsize::get),
         folder: folder.clone(),
         shard,
         spec,
@@ -99,6 +104,10 @@ pub(super) fn usage(error: SchedError) -> anyhow::Error {
 }
 
 fn chosen(args: &BenchArgs) -> Result<Vec<Load>, SchedError> {
+    if !args.command.is_empty() {
+        let patterns = metrics(&args.metric, &args.rate)?;
+        return Ok(vec![Load::of_command(&args.command, &patterns)]);
+    }
     if args.loads.is_empty() {
         return Ok(loads().iter().filter(|load| load.quick || !args.quick).cloned().collect());
     }

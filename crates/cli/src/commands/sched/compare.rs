@@ -1,15 +1,21 @@
 //! `swtch sched compare`.
 
+use super::bench::usage;
 use super::{ENDS, search_path};
 use crate::args::sched::CompareArgs;
 use crate::commands::vm::with_own_program;
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
+use anyhow::Context;
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_decide::compare_policies;
 use swtch_report::terminal;
-use swtch_sched::{ComparisonJob, Guest, SchedError, SchedProgress, compare, compare_in_vm};
+use swtch_sched::{
+    Better, Comparison, ComparisonJob, Guest, Metric, SchedError, SchedProgress, compare, compare_in_vm,
+};
 
 /// The spinner turns this often while guests run; nothing is drawn while a command is measured on this machine.
 const TICK: Duration = Duration::from_millis(500);
@@ -28,6 +34,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         policies: args.policies.clone(),
         runs: args.runs(),
         record: !args.no_record,
+        metrics: metrics(&args.metric, &args.rate).map_err(usage)?,
         out: args.out.clone(),
         // A guest is another machine: this one's prices are not its own.
         model: if args.vm || args.no_record { None } else { output::prices(None)? },
@@ -43,6 +50,9 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         compare(&job, &mut console)
     };
     drop(console);
+    if let (Some(out), Ok(compared)) = (&args.out, &compared) {
+        keep_output(compared, out)?;
+    }
     let compared = compare_policies(compared.map_err(|error| match error {
         SchedError::Wish(text) => WrongUsage(text).into(),
         error => anyhow::Error::from(error),
@@ -53,6 +63,23 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         output::print(&terminal::policies(&compared));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Figures of which less is better, and of which more is.
+pub(super) fn metrics(metric: &[String], rate: &[String]) -> Result<Vec<Metric>, SchedError> {
+    let patterns = metric.iter().map(|pattern| (pattern, Better::Smaller));
+    let patterns = patterns.chain(rate.iter().map(|pattern| (pattern, Better::Larger)));
+    patterns.map(|(pattern, better)| Metric::by_pattern(pattern, better)).collect()
+}
+
+/// What the last run of each policy printed.
+fn keep_output(compared: &Comparison, out: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make the directory {}", out.display()))?;
+    for run in &compared.runs {
+        let place = out.join(format!("{}.txt", run.policy.replace([' ', '/'], "_")));
+        fs::write(&place, &run.output).with_context(|| format!("cannot write {}", place.display()))?;
+    }
+    Ok(())
 }
 
 /// The line of a comparison's steps; it moves only where that disturbs nothing that is measured.
