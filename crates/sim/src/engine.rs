@@ -29,7 +29,7 @@ use crate::policy::Policy;
 use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
 use crate::stats::{CpuTimes, RunStats, TaskStats};
-use crate::workload::{TaskSpec, Workload};
+use crate::workload::{TaskClass, TaskSpec, Workload};
 use accounting::SpinLock;
 use events::{NEVER, Tournament};
 use objects::Objects;
@@ -196,7 +196,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Box::new(set)
         });
         kernel.tasks.push(Task {
-            weight: crate::policies::weight_of(spec.nice),
+            weight: match spec.class {
+                TaskClass::Idle => crate::policies::IDLE_WEIGHT,
+                TaskClass::Normal | TaskClass::Batch => crate::policies::weight_of(spec.nice),
+            },
             program: spec.program,
             application: spec.application.unwrap_or(NONE),
             process: spec.process,

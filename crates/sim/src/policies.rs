@@ -14,6 +14,7 @@ pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use fifo::RealTime;
+pub(crate) use weights::IDLE_WEIGHT;
 pub use weights::weight_of;
 
 use crate::error::SimError;

@@ -44,6 +44,8 @@ pub struct TaskSpec {
     pub application: Option<u32>,
     /// Its nice value, -20 to 19.
     pub nice: i8,
+    /// Its class among ordinary tasks.
+    pub class: TaskClass,
     /// Its real-time priority, 1 to 99; the real-time policies serve higher ones first.
     pub priority: u8,
     /// The kernel's numbers of the CPUs it may use; empty: all.
@@ -54,6 +56,19 @@ pub struct TaskSpec {
     pub start_ns: u64,
     /// The run does not wait for its end.
     pub background: bool,
+}
+
+/// The class of an ordinary task. The fair classes heed it; to other policies all tasks are [`Normal`](Self::Normal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskClass {
+    /// `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`: it preempts no other task when it wakes up.
+    Batch,
+    /// `SCHED_IDLE`: the least weight, and every other task preempts it.
+    Idle,
 }
 
 /// The speeds of an application.
@@ -99,3 +114,27 @@ pub enum Waiting {
 }
 
 mod check;
+
+/// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
+pub(crate) fn stem(name: &str) -> &str {
+    let mut stem = name;
+    while let Some((before, number)) = stem.rsplit_once(['-', '/']) {
+        if before.is_empty() || number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        stem = before;
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stem;
+
+    #[test]
+    fn numbers_at_the_end_of_names_do_not_part_tasks() {
+        assert_eq!(stem("receiver-3-7"), "receiver");
+        assert_eq!(stem("make/123"), "make");
+        assert_eq!((stem("a-b"), stem("-7"), stem("7")), ("a-b", "-7", "7"));
+    }
+}

@@ -10,6 +10,7 @@ use crate::hook::Family;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Policy};
 use crate::prefetch::prefetch;
+use crate::workload::TaskClass;
 
 /// `normalized_sysctl_sched_base_slice`, ns.
 const BASE_SLICE_NS: u64 = 700_000;
@@ -32,6 +33,7 @@ struct Entity {
     /// What it is owed (positive) or owes when it leaves.
     lag: i64,
     weight: u32,
+    class: TaskClass,
     /// In a tree.
     queued: bool,
     /// In a tree though it sleeps.
@@ -284,6 +286,17 @@ pub(super) fn real_ns_for(virtual_ns: i64, weight: u32) -> i64 {
     }
 }
 
+/// Whether a woken task preempts the running one where their classes decide that: an idle task gives way to all others, and neither idle nor batch
+/// tasks preempt (`wakeup_preempt_fair`).
+#[inline]
+pub(super) fn by_class(running: TaskClass, woken: TaskClass) -> Option<bool> {
+    match (running, woken) {
+        (TaskClass::Idle, TaskClass::Normal | TaskClass::Batch) => Some(true),
+        (_, TaskClass::Idle | TaskClass::Batch) => Some(false),
+        (TaskClass::Normal | TaskClass::Batch, TaskClass::Normal) => None,
+    }
+}
+
 /// The kernel's factor for its times: 1 + log2 of the CPUs, of which at most eight count (`get_update_sysctl_factor`).
 pub(super) fn cpus_factor(cpus: usize) -> u64 {
     u64::from(cpus.clamp(1, 8).ilog2()) + 1
@@ -307,7 +320,11 @@ impl Policy for Eevdf {
     }
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
-        self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
+        self.entities.push(Entity {
+            weight: kernel.weight(task),
+            class: kernel.spec(task).class,
+            ..Entity::default()
+        });
         self.wakes.add_task();
     }
 
@@ -431,6 +448,13 @@ impl Policy for Eevdf {
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let Some(now) = self.running(kernel, cpu) else { return false };
+        if let Some(preempts) = by_class(now.class, self.entities[woken].class) {
+            if preempts {
+                // cancel_protect_slice: the rest of its slice does not keep an idle task on the CPU.
+                self.entities[current].protected = i64::MIN;
+            }
+            return preempts;
+        }
         let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
         if eligible && now.vruntime < now.protected {
             // RUN_TO_PARITY.

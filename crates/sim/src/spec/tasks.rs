@@ -4,7 +4,7 @@ use super::steps::{Names, Piece, parse};
 use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::workload::{Application, Barrier, Pipe, TaskSpec, Waiting, Workload};
+use crate::workload::{Application, Barrier, Pipe, TaskClass, TaskSpec, Waiting, Workload};
 use crate::workloads::mix::{Phase, speeds};
 use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
@@ -67,6 +67,8 @@ pub(super) struct TaskTable {
     program: Text,
     #[serde(default)]
     nice: Option<Spanned<i64>>,
+    #[serde(default)]
+    class: TaskClass,
     #[serde(default)]
     priority: Option<Spanned<i64>>,
     #[serde(default)]
@@ -235,6 +237,7 @@ impl SpecDocument {
             program: workload.programs.len() as u32 - 1,
             application,
             nice: within(task.nice.as_ref(), "nice", -20..=19)? as i8,
+            class: task.class,
             priority: within(task.priority.as_ref(), "priority", 0..=99)? as u8,
             allowed: allowed.collect::<Result<_, _>>()?,
             working_set_bytes: task.working_set,

@@ -1,6 +1,8 @@
 //! The document as text: a row per policy.
 
-use super::{ReplayVerdict, SimulationDocument, Summary};
+mod replay;
+
+use super::{SimulationDocument, Summary};
 use crate::recorded::Recorded;
 use crate::stats::Durations;
 use swtch_units::{TextTable, format_ns};
@@ -31,7 +33,7 @@ impl SimulationDocument {
 fn runs(document: &SimulationDocument) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
     let recorded = document.recorded.as_ref();
-    let mut text = document.verdict.as_ref().map_or_else(String::new, undecided);
+    let mut text = replay::answer(document);
     text.push_str(&format!(
         "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n",
         workload.name, workload.tasks, machine.name, machine.cpus, document.seed, document.costs
@@ -44,32 +46,24 @@ fn runs(document: &SimulationDocument) -> String {
     if let Some(recorded) = recorded {
         table.row(recorded_row(recorded));
     }
-    for run in &document.runs {
-        table.row(COLUMNS.map(|(_, cell)| cell(run)));
+    match &document.ensemble {
+        Some(ensemble) => ensemble.policies.iter().for_each(|run| {
+            table.row(replay::row(run));
+        }),
+        None => document.runs.iter().for_each(|run| {
+            table.row(COLUMNS.map(|(_, cell)| cell(run)));
+        }),
     }
     text.push_str(&table.to_string());
     if document.runs.iter().any(|run| !run.complete) {
         text.push_str("* ended by the duration, before its tasks\n");
     }
-    if let Some(line) = recorded.and_then(|recorded| recorded.distance(&document.runs)) {
-        text.push_str(&format!("{line}\n"));
-    }
+    text.push_str(&replay::distances(document));
+    text.push_str(&replay::effects(document));
     text.push_str(&shares(document));
     text.push_str(&requests(document));
     text.push_str(&fairness(document));
     text
-}
-
-/// That the replays do not decide between the policies, and why: the first lines.
-fn undecided(verdict: &ReplayVerdict) -> String {
-    if verdict.decides {
-        return String::new();
-    }
-    let mut text = "Cannot decide between the policies:\n".to_owned();
-    for reason in &verdict.reasons {
-        text.push_str(&format!("  {reason}\n"));
-    }
-    text + "\n"
 }
 
 fn recorded_row(recorded: &Recorded) -> [String; COLUMNS.len()] {
