@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 mod assumption;
+mod cgroups;
 pub mod costs;
 mod cpu_set;
 mod engine;

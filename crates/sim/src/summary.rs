@@ -1,10 +1,12 @@
 //! What runs came to, as data: the document `swtch/simulate/1`.
 
+mod cgroups;
 mod check;
 mod effects;
 mod text;
 mod verdict;
 
+pub use cgroups::CgroupFacts;
 pub use effects::{Effect, FigureChange, TaskEffect, WhatIfEffects};
 pub use verdict::{ReplayError, ReplayVerdict};
 
@@ -136,6 +138,8 @@ pub struct Summary {
     pub hooks: Vec<HookFacts>,
     /// Tasks by name, numbers at its end left out.
     pub tasks: Vec<TaskFacts>,
+    /// Control groups; empty without any, and under policies that know none.
+    pub cgroups: Vec<CgroupFacts>,
     /// What the applications got of cores of several kinds; absent on other machines and without applications.
     pub fairness: Option<Fairness>,
 }
@@ -239,7 +243,13 @@ impl SimulationDocument {
             seed: plan.setting.options.seed,
             jitter: Some(plan.setting.options.jitter).filter(|jitter| !jitter.is_none()),
             costs: plan.costs_from.clone(),
-            assumptions: plan.assumed.iter().cloned().chain(callbacks(plan)).collect(),
+            assumptions: plan
+                .assumed
+                .iter()
+                .cloned()
+                .chain(callbacks(plan))
+                .chain(cgroups::assumed(plan))
+                .collect(),
             warnings: warnings(plan),
             recorded: plan.replay.as_ref().map(|replay| replay.recorded.clone()),
             hand_over: plan.replay.as_ref().map(|replay| replay.hand_over),
@@ -391,6 +401,7 @@ impl Summary {
             cpu_ns,
             hooks: Hook::ALL.into_iter().map(hook).collect(),
             tasks: by_name(run),
+            cgroups: cgroups::facts(plan, run),
             fairness: fairness(plan, policy, run),
         }
     }

@@ -4,7 +4,8 @@ use crate::error::SimError;
 use crate::machine::Machine;
 use crate::program::Op;
 use crate::spec::Spec;
-use crate::workload::{TaskClass, Workload};
+use crate::spec::cgroups::{quota, shares_of};
+use crate::workload::{Cgroup, Quota, TaskClass, Workload};
 use crate::workloads::replay::{Changes, names, no_such_task};
 use std::collections::BTreeSet;
 use swtch_units::{CpuId, CpuList};
@@ -77,9 +78,13 @@ pub(crate) struct TaskSetting {
     class: Option<TaskClass>,
     cpus: Option<Vec<CpuId>>,
     threads: Option<u32>,
+    /// A cgroup of their own: its shares.
+    shares: Option<u32>,
+    /// Its quota.
+    quota: Option<Quota>,
 }
 
-const KEYS: &str = "nice=-20 to 19, policy=other, batch or idle, cpus=LIST and threads=N";
+const KEYS: &str = "nice=-20 to 19, policy=other, batch or idle, cpus=LIST, threads=N, weight=1 to 10000 and max=QUOTA/PERIOD in us";
 
 impl TaskSetting {
     fn read(text: &str) -> Result<Self, SimError> {
@@ -115,6 +120,11 @@ impl TaskSetting {
                     let threads = value.parse().ok().filter(|threads| *threads > 0);
                     setting.threads = Some(threads.ok_or_else(|| expected("a number of threads"))?);
                 }
+                "weight" => {
+                    let weight = value.parse().map_err(|_| expected("1 to 10000"))?;
+                    setting.shares = Some(shares_of(weight).map_err(wrong)?);
+                }
+                "max" => setting.quota = quota(&value.replace('/', " ")).map_err(wrong)?,
                 _ => return Err(wrong(format!("there is no {key}; expected {KEYS}"))),
             }
         }
@@ -130,7 +140,18 @@ impl TaskSetting {
         if !workload.tasks.iter().any(|task| names(&self.name, &task.name)) {
             return Err(no_such_task(&self.name, workload.tasks.iter().map(|task| task.name.as_str())));
         }
+        let cgroup = (self.shares.is_some() || self.quota.is_some()).then(|| {
+            let shares = self.shares.unwrap_or(USUAL_SHARES);
+            workload.cgroups.push(Cgroup {
+                name: self.name.clone(),
+                parent: None,
+                shares,
+                quota: self.quota,
+            });
+            workload.cgroups.len() as u32 - 1
+        });
         for task in workload.tasks.iter_mut().filter(|task| names(&self.name, &task.name)) {
+            task.cgroup = cgroup.or(task.cgroup);
             task.nice = self.nice.unwrap_or(task.nice);
             task.class = self.class.unwrap_or(task.class);
             if let Some(cpus) = &self.cpus {
@@ -141,6 +162,8 @@ impl TaskSetting {
     }
 }
 
+/// The shares of `cpu.weight` 100.
+const USUAL_SHARES: u32 = 1024;
 const CLASSES: &str = "other, batch or idle; no class goes before the fair one here";
 
 fn class(name: &str) -> Option<TaskClass> {
@@ -169,8 +192,17 @@ impl Workload {
 
     /// Adds the tasks of another workload; they are not waited for.
     pub(crate) fn append_beside(&mut self, other: Self) {
-        let Places { programs, applications, templates, pipes, locks, conditions, barriers, semaphores } =
-            Places::of(self);
+        let Places {
+            programs,
+            applications,
+            templates,
+            pipes,
+            locks,
+            conditions,
+            barriers,
+            semaphores,
+            cgroups,
+        } = Places::of(self);
         let move_op = |op: &mut Op| match op {
             Op::Send { pipe, .. } | Op::Receive { pipe, .. } => *pipe += pipes,
             Op::Lock { lock } | Op::Unlock { lock } => *lock += locks,
@@ -192,6 +224,7 @@ impl Workload {
             task.program += programs;
             task.application = task.application.map(|application| application + applications);
             task.process = task.process.saturating_add(first_process);
+            task.cgroup = task.cgroup.map(|cgroup| cgroup + cgroups);
             task.background = true;
         }
         self.programs.append(&mut other.programs);
@@ -203,6 +236,10 @@ impl Workload {
         self.conditions += other.conditions;
         self.barriers.append(&mut other.barriers);
         self.semaphores.append(&mut other.semaphores);
+        for cgroup in &mut other.cgroups {
+            cgroup.parent = cgroup.parent.map(|parent| parent + cgroups);
+        }
+        self.cgroups.append(&mut other.cgroups);
     }
 }
 
@@ -216,6 +253,7 @@ struct Places {
     conditions: u32,
     barriers: u32,
     semaphores: u32,
+    cgroups: u32,
 }
 
 impl Places {
@@ -229,6 +267,7 @@ impl Places {
             conditions: workload.conditions,
             barriers: workload.barriers.len() as u32,
             semaphores: workload.semaphores.len() as u32,
+            cgroups: workload.cgroups.len() as u32,
         }
     }
 }
@@ -240,6 +279,9 @@ mod tests {
 
     #[test]
     fn a_setting_has_its_keys_and_lists_keep_their_commas() {
+        let capped = TaskSetting::read("web:weight=200,max=50000/100000").unwrap();
+        let quota = Quota { runtime_ns: 50_000_000, period_ns: 100_000_000 };
+        assert_eq!((capped.shares, capped.quota), (Some(2048), Some(quota)));
         let found = TaskSetting::read("web:nice=19,cpus=0,2-3,policy=idle,threads=2").unwrap();
         assert_eq!((found.name.as_str(), found.nice, found.threads), ("web", Some(19), Some(2)));
         assert_eq!(found.class, Some(TaskClass::Idle));
@@ -255,6 +297,8 @@ mod tests {
             "web:cpus=",
             "web:threads=0",
             "web:x=1",
+            "web:weight=0",
+            "web:max=0",
         ] {
             let error = TaskSetting::read(text).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--set {text}: ")) && error.contains("expected"), "{error}");

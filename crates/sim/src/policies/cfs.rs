@@ -175,7 +175,8 @@ impl Policy for Cfs {
         let current = self.running(kernel, cpu);
         self.update_least(cpu, current.map(|(_, vruntime)| vruntime));
         let least = self.rqs[cpu].least;
-        let weight = self.entities[task].weight;
+        let weight = kernel.effective_weight(task);
+        self.entities[task].weight = weight;
         match why {
             Arrival::Fork => {
                 // START_DEBIT: a new task begins as if it had had its slice.
@@ -236,6 +237,7 @@ impl Policy for Cfs {
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
         if runnable {
             self.entities[task].vruntime = self.vruntime_now(kernel, cpu, task);
+            self.entities[task].weight = kernel.effective_weight(task);
             self.insert(cpu, task);
         }
     }
@@ -275,6 +277,10 @@ impl Policy for Cfs {
         if self.rqs[cpu].queued > 0 {
             self.rqs[cpu].skip = Some(task as u32);
         }
+    }
+
+    fn has_cgroups(&self) -> bool {
+        true
     }
 
     fn balancing(&self) -> Balancing {

@@ -233,6 +233,22 @@ impl Eevdf {
         self.move_zero(cpu, average);
     }
 
+    /// Gives a task that is in no tree the weight that it has now in its control group (`reweight_entity`). What it is owed stays the same time.
+    #[inline]
+    fn reweigh(&mut self, kernel: &Kernel, task: usize) {
+        let weight = kernel.effective_weight(task);
+        let entity = &mut self.entities[task];
+        if weight == entity.weight {
+            return;
+        }
+        let scaled = |part: i64| (i128::from(part) * i128::from(entity.weight) / i128::from(weight)) as i64;
+        let (lag, deadline) = (scaled(entity.lag), scaled(entity.deadline.saturating_sub(entity.vruntime)));
+        let protected = scaled(entity.protected.saturating_sub(entity.vruntime));
+        entity.deadline = if entity.relative { scaled(entity.deadline) } else { entity.vruntime + deadline };
+        entity.protected = entity.vruntime.saturating_add(protected);
+        (entity.lag, entity.weight) = (lag, weight);
+    }
+
     /// What a task is owed when it leaves (`update_entity_lag`).
     fn lag(&self, average: i64, entity: &Entity) -> i64 {
         let most =
@@ -354,6 +370,7 @@ impl Policy for Eevdf {
             }
             return;
         }
+        self.reweigh(kernel, task);
         self.place(cpu, task, current.as_ref(), why == Arrival::Fork);
         self.insert(cpu, task);
     }
@@ -423,6 +440,7 @@ impl Policy for Eevdf {
             return;
         }
         self.entities[task] = self.current_now(kernel, cpu, task);
+        self.reweigh(kernel, task);
         self.rqs[cpu].last = Some(task as u32);
         self.insert(cpu, task);
     }
@@ -440,6 +458,10 @@ impl Policy for Eevdf {
         let entity = &self.entities[task];
         let left_ns = real_ns_for(entity.protected - entity.vruntime, entity.weight);
         Some(kernel.run_start_ns(cpu) + left_ns as u64)
+    }
+
+    fn has_cgroups(&self) -> bool {
+        true
     }
 
     fn has_slice_timer(&self) -> bool {

@@ -61,6 +61,7 @@ fn runs(document: &SimulationDocument) -> String {
     text.push_str(&replay::distances(document));
     text.push_str(&replay::effects(document));
     text.push_str(&shares(document));
+    text.push_str(&cgroups(document));
     text.push_str(&requests(document));
     text.push_str(&fairness(document));
     text
@@ -92,6 +93,28 @@ fn shares(document: &SimulationDocument) -> String {
         let parts = run.cpu_ns.parts();
         let cells = places.iter().map(|place| percent(run.cpu_ns.share(parts[*place].1)));
         table.row(std::iter::once(run.policy.clone()).chain(cells));
+    }
+    format!("\n{table}")
+}
+
+/// What cgroups got, and for how long a quota stopped them.
+fn cgroups(document: &SimulationDocument) -> String {
+    if document.runs.iter().all(|run| run.cgroups.is_empty()) {
+        return String::new();
+    }
+    let mut table =
+        TextTable::new(["cgroup", "policy", "on CPUs", "throttled", "of periods", "time throttled"]);
+    for run in &document.runs {
+        for cgroup in &run.cgroups {
+            table.row([
+                cgroup.name.clone(),
+                run.policy.clone(),
+                ns(cgroup.run_ns),
+                cgroup.throttled_periods.to_string(),
+                cgroup.periods.to_string(),
+                ns(cgroup.throttled_ns),
+            ]);
+        }
     }
     format!("\n{table}")
 }
