@@ -29,8 +29,8 @@ impl WhatIf {
 
     /// The changes in words, one each.
     pub(crate) fn words(&self) -> Vec<String> {
-        let with = self.with.iter().map(|work| format!("with {work}"));
-        let without = self.without.iter().map(|name| format!("without {name}"));
+        let with = self.with.iter().map(|work| format!("{work} beside"));
+        let without = self.without.iter().map(|name| format!("no {name}"));
         self.set.iter().cloned().chain(with).chain(without).collect()
     }
 

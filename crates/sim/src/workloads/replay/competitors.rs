@@ -72,10 +72,11 @@ impl Competitors {
                 ops.push(Op::Compute { work_ns: to_ns - from_ns });
                 now_ns = to_ns;
             }
+            let program = workload.add_program(ops);
             workload.tasks.push(TaskSpec {
                 name,
                 process: process + workload.tasks.len() as u32,
-                program: workload.add_program(ops),
+                program,
                 allowed: vec![CpuId::new(cpu)],
                 start_ns,
                 background: true,

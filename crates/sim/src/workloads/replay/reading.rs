@@ -159,13 +159,9 @@ impl<'a> Reading<'a> {
             let first = tids[0];
             let (name, row) = (self.name(first), self.rows.get(&first).copied());
             let spec = self.attributes.spec(row);
-            workload.tasks.push(TaskSpec {
-                name,
-                process: row.map_or(first, |row| row.pid),
-                program: workload.add_program(ops),
-                start_ns,
-                ..spec
-            });
+            let process = row.map_or(first, |row| row.pid);
+            let program = workload.add_program(ops);
+            workload.tasks.push(TaskSpec { name, process, program, start_ns, ..spec });
         }
         if workload.tasks.is_empty() {
             let problem = "no task ran between two of its switches; record it again, for longer";
