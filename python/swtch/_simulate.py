@@ -295,6 +295,138 @@ class ReplayVerdict:
     """How far the replay under the recording's policy is from it; absent where that policy was not replayed."""
 
 
+@dataclass(frozen=True)
+class Interval:
+    """A figure over the seeds of a replay."""
+
+    median: int
+    """The median."""
+    ci_low: int | None
+    """The lower end of its confidence interval (95 %); absent with fewer than six seeds."""
+    ci_high: int | None
+    """The upper end likewise."""
+
+
+@dataclass(frozen=True)
+class TaskFigures:
+    """Tasks of one name over the seeds."""
+
+    name: str
+    """Their name, numbers at its end left out."""
+    tasks: int
+    """How many there were."""
+    recorded: bool
+    """Whether they were recorded, and do not only run beside those that were."""
+    run_ns: Interval
+    """Time on CPUs."""
+    wait_ns: Interval
+    """Time in run queues."""
+    ended_ns: Interval | None
+    """When the last of them ended; absent where one had not."""
+    wait_p50_ns: Interval | None
+    """The median of one wait."""
+    wait_p99_ns: Interval | None
+    """99 waits of 100 are at most this long."""
+    wait_max_ns: Interval | None
+    """The longest wait."""
+
+
+@dataclass(frozen=True)
+class PolicyFigures:
+    """A policy over the seeds. Only recorded tasks count, not those that run beside them."""
+
+    policy: str
+    """The policy."""
+    complete: bool
+    """Whether all tasks that count ended, with every seed."""
+    makespan_ns: Interval
+    """Until the last recorded task ended."""
+    context_switches: Interval
+    """Voluntary and involuntary switches."""
+    voluntary: Interval
+    """Of those, the voluntary ones."""
+    involuntary: Interval
+    """The involuntary ones."""
+    migrations: Interval
+    """Moves between CPUs."""
+    wait_p50_ns: Interval | None
+    """The median of waits in run queues."""
+    wait_p90_ns: Interval | None
+    """Nine waits of ten are at most this long."""
+    wait_p99_ns: Interval | None
+    """99 waits of 100 are at most this long."""
+    tasks: tuple[TaskFigures, ...]
+    """Tasks by name."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """All policies of a replay with the same seeds."""
+
+    seeds: tuple[int, ...]
+    """The seeds."""
+    policies: tuple[PolicyFigures, ...]
+    """Each policy, in the order of the runs."""
+
+
+@dataclass(frozen=True)
+class FigureChange:
+    """A figure without the changes of a replay and with them."""
+
+    before: Interval | None
+    """As recorded."""
+    after: Interval | None
+    """With the changes."""
+    differs: bool
+    """Whether the two intervals have no value in common: the seeds do not explain the difference."""
+
+
+@dataclass(frozen=True)
+class TaskEffect:
+    """What changes do to the tasks of a name. Figures of one that is not there are absent."""
+
+    name: str
+    """Their name."""
+    wait_p50_ns: FigureChange
+    """The median of one wait in a run queue."""
+    wait_p99_ns: FigureChange
+    """99 waits of 100 are at most this long."""
+    wait_max_ns: FigureChange
+    """The longest wait."""
+    wait_ns: FigureChange
+    """All time in run queues."""
+    run_ns: FigureChange
+    """All time on CPUs."""
+    ended_ns: FigureChange
+    """When the last of them ended."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What changes do under a policy."""
+
+    policy: str
+    """The policy."""
+    differs: bool
+    """Whether any figure of it differs from seed to seed by less than by the changes."""
+    makespan_ns: FigureChange
+    """Until the last recorded task ended."""
+    context_switches: FigureChange
+    """Switches of the recorded tasks."""
+    tasks: tuple[TaskEffect, ...]
+    """Each name among the tasks."""
+
+
+@dataclass(frozen=True)
+class WhatIfEffects:
+    """A replay with changes beside the same without."""
+
+    changes: tuple[str, ...]
+    """The changes, in words."""
+    policies: tuple[Effect, ...]
+    """What they do under each policy."""
+
+
 @dataclass(frozen=True, repr=False)
 class Simulation:
     """Runs of a workload under several policies."""
@@ -323,8 +455,12 @@ class Simulation:
     """How much of it is handing over."""
     verdict: ReplayVerdict | None
     """Whether the replays tell the policies apart; look at it before the runs."""
+    ensemble: Ensemble | None
+    """The figures of a replay over several seeds."""
+    what_if: WhatIfEffects | None
+    """What changes to a replay do; absent where none were asked for."""
     runs: tuple[Run, ...]
-    """The runs, in the order asked for."""
+    """The runs, in the order asked for; of a replay those with the first seed."""
 
     _traces: tempfile.TemporaryDirectory[str] | Path | None = field(default=None, compare=False, repr=False)
     """Where the Traces are."""
@@ -449,19 +585,26 @@ def simulate(
     jitter: Literal["typical", "none"] | None = None,
     duration: float | None = None,
     limit: float | None = None,
+    seeds: int | None = None,
+    sets: Iterable[str] = (),
+    beside: Iterable[str] = (),
+    without: Iterable[str] = (),
     trace: str | os.PathLike[str] | bool = False,
 ) -> Simulation:
     """Runs a workload on a simulated machine under each policy.
 
     spec: a workload by name, with parameters (`"hackbench:groups=2,loops=20"`); a file, `FILE.toml` or `FILE.json` of rt-app; a
         Trace, or the path of one, `NAME.swtch`, to be replayed; a specification's text (of more than one line); or the same as a dict.
-    policies: names, or one; those of the specification, else `eevdf`, when none is given.
+    policies: names, or one; those of the specification, else `eevdf`, when none is given. A replay also runs under the policy of the recording.
     machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
     profile: a Profile, or its file, from which the costs are taken.
     seed: of everything random.
     jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
         task's CPU), or `none`; that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
+    seeds: of a replay, with how many seeds each policy runs; six, when none is given.
+    sets, beside, without: of a replay, changes to tasks (`"web:nice=19,cpus=0"`; keys are `nice`, `policy`, `cpus` and `threads`), workloads
+        that run beside them (`"spin:tasks=2,work_ns=0"`), and names of tasks that are taken away: `Simulation.what_if` says what they do.
     trace: whether to keep a Trace of each policy, for `Simulation.trace`: in a directory, as `POLICY.swtch`, or with True in a temporary one.
 
     Raises `UsageError` for what cannot be simulated, and `SimulationError` for a deadlock or a run without end. Other threads of Python
@@ -487,6 +630,10 @@ def simulate(
         "jitter": jitter,
         "duration_ns": _ns("duration", duration),
         "limit_ns": _ns("limit", limit),
+        "seeds": seeds,
+        "sets": list(sets),
+        "beside": list(beside),
+        "without": list(without),
     }
     traces: tempfile.TemporaryDirectory[str] | Path | None = None
     if trace is True:

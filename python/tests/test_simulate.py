@@ -45,7 +45,22 @@ def test_a_specification_may_be_a_dict_a_text_or_a_file(tmp_path: Path):
 
 def test_a_recording_is_replayed():
     found = swtch.simulate(ROOT / "fixtures" / "traces" / "machine.swtch", "cfs")
-    assert found.workload.name == "replay" and len(found.runs) == 1
+    # And under the policy of the recording, by which its error is known.
+    assert found.workload.name == "replay"
+    assert [run.policy for run in found.runs] == ["cfs", found.recorded.policy]
+    assert len(found.ensemble.seeds) == 6 and found.verdict.error is not None
+
+
+def test_a_replay_has_changes():
+    trace = ROOT / "fixtures" / "traces" / "machine.swtch"
+    found = swtch.simulate(trace, beside=["spin:tasks=4,work_ns=0"], seeds=6)
+    (effect,) = found.what_if.policies
+    assert effect.policy == found.recorded.policy and effect.differs
+    assert any(row.name == "spin" and row.wait_ns.before is None for row in effect.tasks)
+    with pytest.raises(swtch.UsageError, match='no task "nosuch"'):
+        swtch.simulate(trace, without=["nosuch"])
+    with pytest.raises(swtch.UsageError, match="for the replay of a recording"):
+        swtch.simulate("spin", machine=2, seeds=3)
 
 
 def test_a_profile_gives_the_costs(golden: Path):

@@ -438,13 +438,53 @@ fn a_replay_that_decides_nothing_says_so_first() {
         text.starts_with("Cannot decide between the policies:\n  The workload mostly hands over"),
         "{text}"
     );
-    // Another policy than the recording's alone.
+    // Another policy than the recording's alone: that one runs too, or nothing would say how far the replay is off.
     let found = found(home.path(), &["replay", "out/eevdf.swtch", "--policies", "rr"]);
     let verdict = &found["verdict"];
-    assert_eq!((&verdict["decides"], &verdict["error"]), (&false.into(), &Value::Null));
+    assert_eq!((&verdict["decides"], found["runs"][1]["policy"].as_str()), (&false.into(), Some("eevdf")));
+    assert!(verdict["error"]["wait_p99"].is_f64(), "{verdict}");
+    let ensemble = &found["ensemble"];
+    assert_eq!(ensemble["seeds"], serde_json::json!([1, 2, 3, 4, 5, 6]));
+    let makespan = &ensemble["policies"][0]["makespan_ns"];
+    let [low, median, high] = ["ci_low", "median", "ci_high"].map(|name| makespan[name].as_u64().unwrap());
+    assert!(low < high && (low..=high).contains(&median), "{makespan}");
+}
+
+/// Two programs that compute in turns on one CPU: what nice does to each is known, and the answer is the first line.
+#[test]
+fn a_change_to_tasks_of_a_recording_shows_what_it_does_to_waits() {
+    let home = home();
+    let spec = "machine = 1\n[[task]]\nname = \"web\"\nprogram = \"loop 200 { compute 1ms; sleep 3ms }\"\n\
+        [[task]]\nname = \"batch\"\nworking_set = \"64K\"\ncount = 2\nprogram = \"compute 300ms\"\n";
+    fs::write(home.path().join("two.toml"), spec).unwrap();
+    run_in(home.path(), &["simulate", "two.toml", "--out", "out"]);
+    let replay = |more: &[&str]| found(home.path(), &with(&["replay", "out/eevdf.swtch"], more));
+    let wait = |found: &Value, task: &str, when: &str| {
+        let tasks = found["what_if"]["policies"][0]["tasks"].as_array().unwrap();
+        let row = tasks.iter().find(|row| row["name"] == task).unwrap_or_else(|| panic!("{task}: {tasks:?}"));
+        row["wait_ns"][when]["median"].as_u64()
+    };
+    let nicer = replay(&["--set", "batch:nice=19"]);
+    assert_eq!(nicer["what_if"]["changes"], serde_json::json!(["batch:nice=19"]));
+    assert!(wait(&nicer, "web", "after").unwrap() * 2 < wait(&nicer, "web", "before").unwrap(), "{nicer}");
+    let idle = replay(&["--set", "batch:policy=idle"]);
+    assert!(wait(&idle, "web", "after").unwrap() * 4 < wait(&idle, "web", "before").unwrap(), "{idle}");
+    let alone = replay(&["--without", "batch"]);
+    assert_eq!(wait(&alone, "batch", "after"), None);
+    assert!(wait(&alone, "web", "after").unwrap() * 20 < wait(&alone, "web", "before").unwrap(), "{alone}");
+    let crowd = replay(&["--with", "spin:tasks=2,work_ns=0"]);
+    assert!(wait(&crowd, "web", "after").unwrap() > wait(&crowd, "web", "before").unwrap(), "{crowd}");
+    let fewer = replay(&["--set", "batch:threads=1"]);
     assert!(
-        verdict["reasons"][0].as_str().unwrap().contains("made under eevdf, which is not among the policies")
+        wait(&fewer, "batch", "after").unwrap() * 3 < wait(&fewer, "batch", "before").unwrap() * 2,
+        "{fewer}"
     );
+    let text = run_in(home.path(), &["simulate", "replay", "out/eevdf.swtch", "--set", "batch:nice=19"]);
+    assert!(text.contains("With batch:nice=19, under eevdf: "), "{text}");
+    let (status, line) = refused(home.path(), &["spin", "--set", "a:nice=3"]);
+    assert!(status == 2 && line.contains("for the replay of a recording"), "{line}");
+    let (status, line) = refused(home.path(), &["replay", "out/eevdf.swtch", "--set", "web:nice=30"]);
+    assert!(status == 2 && line.contains("nice is \"30\"; expected -20 to 19"), "{line}");
 }
 
 /// A recording with `--counts` has no single switches: that is a choice, and its source could have seen them.

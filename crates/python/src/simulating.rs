@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::io;
 use std::path::PathBuf;
 use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
-use swtch_sim::{Jitter, SimError, SimulateError};
+use swtch_sim::{Jitter, SimError, SimulateError, WhatIf};
 use swtch_trace::TraceError;
 
 /// What is asked for, a dict with all of these keys.
@@ -27,6 +27,10 @@ pub(crate) struct Asking {
     jitter: Option<String>,
     duration_ns: Option<u64>,
     limit_ns: Option<u64>,
+    seeds: Option<u32>,
+    sets: Vec<String>,
+    beside: Vec<String>,
+    without: Vec<String>,
 }
 
 /// The runs as JSON, `swtch/simulate/1`; with `traces`, each also as a Trace in that directory.
@@ -48,6 +52,12 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
         duration_ns: asking.duration_ns,
         limit_ns: asking.limit_ns,
         jitter,
+        seeds: asking.seeds,
+        what_if: WhatIf {
+            set: asking.sets.clone(),
+            with: asking.beside.clone(),
+            without: asking.without.clone(),
+        },
         ..Overrides::default()
     };
     let mut listener = Listener::new(None);

@@ -12,6 +12,7 @@ mod execute;
 mod mutex;
 mod objects;
 mod pipes;
+mod quota;
 mod report;
 mod ticks;
 mod timers;
@@ -20,6 +21,7 @@ mod wake;
 #[cfg(test)]
 mod tests;
 
+use crate::cgroups::Groups;
 use crate::costs::Costs;
 use crate::error::SimError;
 use crate::jitter::{Jitter, Perturbation};
@@ -28,11 +30,12 @@ use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::policy::Policy;
 use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
-use crate::stats::{CpuTimes, RunStats, TaskStats};
-use crate::workload::{TaskSpec, Workload};
+use crate::stats::{CgroupStats, CpuTimes, RunStats, TaskStats};
+use crate::workload::{TaskClass, TaskSpec, Workload};
 use accounting::SpinLock;
 use events::{NEVER, Tournament};
 use objects::Objects;
+use quota::Quotas;
 use std::collections::BTreeSet;
 use ticks::Ticks;
 use timers::Timers;
@@ -100,6 +103,7 @@ pub struct Engine<P, S> {
     idle_balance_ns: u64,
     ticks: Ticks,
     locks: Vec<SpinLock>,
+    quotas: Quotas,
     stats: RunStats,
     options: Options,
     perturbation: Perturbation,
@@ -153,6 +157,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             idle_balance_ns: NEVER,
             ticks,
             locks: vec![SpinLock::default(); cpus],
+            quotas: Quotas::default(),
             stats: RunStats { cpus: vec![CpuTimes::default(); cpus], ..RunStats::default() },
             options,
             perturbation,
@@ -166,6 +171,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             only_speed: None,
             need_resched: false,
         };
+        if engine.policy.has_cgroups() {
+            engine.kernel.groups = Groups::of(&engine.workload.cgroups);
+            engine.quotas = Quotas::of(&engine.workload, cpus);
+            engine.stats.cgroups = vec![CgroupStats::default(); engine.workload.cgroups.len()];
+        }
         let applications = &engine.workload.applications;
         engine.kernel.speeds = applications.iter().map(|application| application.speeds.clone()).collect();
         let types = &engine.kernel.machine.types;
@@ -196,7 +206,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Box::new(set)
         });
         kernel.tasks.push(Task {
-            weight: crate::policies::weight_of(spec.nice),
+            weight: match spec.class {
+                TaskClass::Idle => crate::policies::IDLE_WEIGHT,
+                TaskClass::Normal | TaskClass::Batch => crate::policies::weight_of(spec.nice),
+            },
             program: spec.program,
             application: spec.application.unwrap_or(NONE),
             process: spec.process,
@@ -218,6 +231,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let run_by_type_ns = if types > 1 { vec![0; types] } else { Vec::new() };
         self.stats.tasks.push(TaskStats { run_by_type_ns, ..TaskStats::default() });
         self.live += usize::from(!spec.background);
+        if let Some(group) = spec.cgroup {
+            self.quotas.add_member(group, task);
+        }
         kernel.specs.push(spec);
         self.policy.task_new(&mut self.kernel, task);
         task
@@ -233,6 +249,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let (cpu_ns, cpu, is_tick) = self.queue.first();
             let timer_ns = self.timers.first_ns();
             let global_ns = self.idle_balance_ns.min(self.policy.timer_at().unwrap_or(NEVER));
+            let global_ns = global_ns.min(self.quotas.at_ns());
             let at_ns = cpu_ns.min(timer_ns).min(global_ns);
             if at_ns == NEVER {
                 // A policy that has given up may have left tasks behind.
@@ -291,9 +308,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if self.sink.goes_on(at_ns, self.stats.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
     }
 
-    /// An idle-balancing tick, or the policy's timer.
+    /// An idle-balancing tick, the end of a quota's period, or the policy's timer.
     fn global(&mut self, at_ns: u64) {
-        if self.idle_balance_ns == at_ns {
+        if self.quotas.at_ns() == at_ns {
+            self.end_period();
+        } else if self.idle_balance_ns == at_ns {
             self.idle_balance();
         } else {
             self.elapsed_ns = 0;
@@ -368,6 +387,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.begin(cpu);
         if let Some(current) = self.kernel.current(cpu) {
             self.need_resched |= self.policy.tick(&mut self.kernel, cpu, current);
+            self.need_resched |= self.charge_quota(cpu, current);
             self.busy_balance(cpu);
         }
         self.resched_and_update_curr(cpu);

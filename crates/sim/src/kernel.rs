@@ -1,5 +1,6 @@
 //! The simulated kernel's state, as policies see it.
 
+use crate::cgroups::Groups;
 use crate::costs::Costs;
 use crate::cpu_set::CpuSet;
 use crate::machine::{Machine, REFERENCE_SPEED};
@@ -23,6 +24,8 @@ pub enum RunState {
     Queued,
     /// It runs.
     Running,
+    /// It could run, but the quota of its control group does not let it.
+    Throttled,
     /// It has ended.
     Ended,
 }
@@ -113,6 +116,8 @@ pub struct Kernel {
     /// Work per ns by application and kind of core.
     pub(crate) speeds: Vec<Vec<u32>>,
     pub(crate) redecided: Vec<u32>,
+    /// Control groups, where the policy knows them.
+    pub(crate) groups: Groups,
 }
 
 impl Kernel {
@@ -150,6 +155,7 @@ impl Kernel {
             taken: Vec::new(),
             speeds: Vec::new(),
             redecided: Vec::new(),
+            groups: Groups::default(),
         }
     }
 
@@ -205,6 +211,16 @@ impl Kernel {
     #[inline]
     pub fn weight(&self, task: usize) -> u32 {
         self.tasks[task].weight
+    }
+
+    /// The weight that it has at this moment beside tasks in no control group: its own, divided as its groups' are.
+    #[inline]
+    pub(crate) fn effective_weight(&self, task: usize) -> u32 {
+        let weight = self.tasks[task].weight;
+        if self.groups.is_empty() {
+            return weight;
+        }
+        self.specs[task].cgroup.map_or(weight, |group| self.groups.weight(group, weight))
     }
 
     /// Its real-time priority; higher is served first.

@@ -10,9 +10,11 @@
 #![deny(unsafe_code)]
 
 mod assumption;
+mod cgroups;
 pub mod costs;
 mod cpu_set;
 mod engine;
+pub mod ensemble;
 mod error;
 pub mod hook;
 mod jitter;
@@ -35,6 +37,7 @@ pub mod stats;
 pub mod summary;
 pub mod sweep;
 mod trace_writer;
+mod what_if;
 pub mod workload;
 pub mod workloads;
 
@@ -44,3 +47,4 @@ pub use error::SimError;
 pub use jitter::Jitter;
 pub use simulate::{Progress, SimulateError, simulate};
 pub use swtch_units::input_error::Refused;
+pub use what_if::WhatIf;

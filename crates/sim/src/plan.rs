@@ -1,7 +1,9 @@
 //! From a specification and the options given with it to settings that can be run.
 
+mod replayed;
 mod resolve;
 
+pub use replayed::{ChangedWorkload, ReplayPlan};
 pub(crate) use resolve::has_extension;
 pub use resolve::{PlanError, Work};
 
@@ -12,11 +14,10 @@ use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::machine::Machine;
 use crate::policies::{is_policy, known};
-use crate::recorded::Recorded;
 use crate::run::Setting;
 use crate::spec::Spec;
+use crate::what_if::WhatIf;
 use crate::workload::Workload;
-use crate::workloads::replay::HandOver;
 use swtch_profile::Profile;
 
 /// The policy where none is named.
@@ -37,10 +38,17 @@ pub struct Overrides {
     pub limit_ns: Option<u64>,
     /// Simulates every tick; see [`Options::every_tick`].
     pub every_tick: bool,
-    /// Where this machine's own Profile is, when it has one: named as the remedy where no Profile was given.
+    /// Where this machine's own Profile is, when it has one: named as the remedy where no Profile was given. A replay of a recording of such a
+    /// machine takes it.
     pub own_profile: Option<String>,
     /// The jitter, which the seed drives. `None`: that of the specification, else [`Jitter::TYPICAL`].
     pub jitter: Option<Jitter>,
+    /// With how many seeds, the next ones, a replay runs under each policy; `None`: six; 0: one run and no verdict.
+    pub seeds: Option<u32>,
+    /// A replay runs under no other policies than those named. Otherwise the recording's own is added.
+    pub only_policies: bool,
+    /// What a replay changes.
+    pub what_if: WhatIf,
 }
 
 /// [`NO_PROFILE`] and what to do: a Profile that exists need not be measured.
@@ -79,10 +87,8 @@ pub struct Plan {
     pub assumed: Vec<Assumption>,
     /// The costs are those of a Profile that was measured on emulated CPUs.
     pub emulated_costs: bool,
-    /// The recording that is replayed.
-    pub recorded: Option<Recorded>,
-    /// How much of it is handing over.
-    pub hand_over: Option<HandOver>,
+    /// What a replay is besides the workload.
+    pub replay: Option<ReplayPlan>,
 }
 
 impl Platform {
@@ -166,8 +172,7 @@ impl Platform {
             costs_from: self.costs_from,
             assumed,
             emulated_costs: self.emulated_costs,
-            recorded: None,
-            hand_over: None,
+            replay: None,
         })
     }
 }

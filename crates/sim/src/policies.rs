@@ -14,6 +14,7 @@ pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use fifo::RealTime;
+pub(crate) use weights::IDLE_WEIGHT;
 pub use weights::weight_of;
 
 use crate::error::SimError;
@@ -111,6 +112,12 @@ pub(crate) fn is_policy(text: &str) -> bool {
 pub(crate) fn is_sched_ext(text: &str) -> bool {
     let (name, _) = split(text);
     name == FLSCHED || name.ends_with(SOURCE)
+}
+
+/// Whether a policy of this name heeds control groups.
+pub(crate) fn has_cgroups(text: &str) -> bool {
+    let (name, _) = split(text);
+    ROWS.iter().any(|row| row.name == name && row.fair_class_of != NO_KERNEL)
 }
 
 /// Makes a policy by its name, and hands it to `then`.

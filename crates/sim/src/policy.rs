@@ -26,6 +26,8 @@ pub enum Departure {
     Exit,
     /// It is moved to another CPU's queue.
     Migration,
+    /// The quota of its control group is used up.
+    Throttle,
 }
 
 /// A scheduling policy. CPUs and tasks are places in the tables of `Kernel`.
@@ -81,6 +83,11 @@ pub trait Policy {
 
     /// The running task lets others run. `put_prev` and `pick_next` follow.
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize);
+
+    /// Whether it heeds control groups' weights ([`Kernel::effective_weight`]) and lets the engine keep their quotas.
+    fn has_cgroups(&self) -> bool {
+        false
+    }
 
     /// How queues are evened out; by default not at all.
     fn balancing(&self) -> Balancing {

@@ -1,11 +1,12 @@
 //! A plan under each of its policies, checked, and written as Traces where that is wanted: what `swtch simulate` and Python's
 //! `swtch.simulate()` both call.
 
+use crate::ensemble::{Ensemble, ensemble};
 use crate::error::SimError;
-use crate::plan::Plan;
-use crate::run::{PolicyRun, run};
+use crate::plan::{Plan, ReplayPlan};
+use crate::run::{PolicyRun, Setting, run};
 use crate::sink::{Sink, SwitchEvent, WakeEvent};
-use crate::summary::{SimulationDocument, Summary};
+use crate::summary::{Effect, SimulationDocument, Summary, WhatIfEffects};
 use crate::trace_writer::TraceWriter;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -99,11 +100,48 @@ pub fn simulate(
         document.runs.push(summary);
         written.extend(folder);
     }
+    if let Some(replay) = plan.replay.as_ref().filter(|replay| replay.seeds > 0) {
+        let (ensemble, what_if) = replays(plan, replay, observer)?;
+        (document.ensemble, document.what_if) = (Some(ensemble), what_if);
+    }
     document.compare();
     if let Err(source) = document.check() {
         return Err(impossible("comparison", source, &document, traces));
     }
     Ok((document, written))
+}
+
+/// A replay's figures over its seeds, and what the changes to it do.
+fn replays(
+    plan: &Plan,
+    replay: &ReplayPlan,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<(Ensemble, Option<WhatIfEffects>), SimulateError> {
+    let first = plan.setting.options.seed;
+    let seeds: Vec<u64> = (0..u64::from(replay.seeds)).map(|number| first.wrapping_add(number)).collect();
+    let mut run = |setting: &Setting, recorded: usize, policy: &str| {
+        let progress = Progress { policy: policy.to_owned(), ..Progress::default() };
+        let mut watched = Watched { observer: &mut *observer, progress, writer: None };
+        ensemble(setting, recorded, policy, &seeds, &mut watched)
+            .map_err(|source| SimulateError::Run { policy: policy.to_owned(), source })
+    };
+    let policies: Result<Vec<_>, _> =
+        plan.policies.iter().map(|policy| run(&plan.setting, replay.recorded_tasks, policy)).collect();
+    let policies = policies?;
+    let what_if = match &replay.changed {
+        None => None,
+        Some(changed) => {
+            let mut setting = Setting { workload: changed.workload.clone(), ..plan.setting.clone() };
+            setting.workload.duration_ns = plan.setting.workload.duration_ns;
+            let mut effects = Vec::new();
+            for before in &policies {
+                let after = run(&setting, changed.recorded_tasks, &before.policy)?;
+                effects.push(Effect::of(before, &after));
+            }
+            Some(WhatIfEffects { changes: changed.changes.clone(), policies: effects })
+        }
+    };
+    Ok((Ensemble { seeds, policies }, what_if))
 }
 
 enum Failed {

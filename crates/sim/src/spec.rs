@@ -50,6 +50,7 @@
 //! | `loop 100 { ... }`, `forever { ... }` | again and again, four deep at most |
 //! | `request { ... }` | the time it takes is reported |
 
+pub(crate) mod cgroups;
 mod costs;
 mod machine;
 pub mod rt_app;
@@ -131,6 +132,8 @@ pub(crate) struct SpecDocument {
     barriers: tasks::Barriers,
     #[serde(default)]
     semaphores: tasks::Semaphores,
+    #[serde(default)]
+    cgroups: cgroups::Cgroups,
 }
 
 fn one() -> u64 {

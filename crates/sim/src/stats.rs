@@ -130,6 +130,19 @@ pub struct TaskStats {
     pub run_by_type_ns: Vec<u64>,
 }
 
+/// What a control group went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CgroupStats {
+    /// Time of its tasks and of those in groups below it on CPUs, ns.
+    pub run_ns: u64,
+    /// Periods of its quota in which anything of it ran.
+    pub periods: u64,
+    /// Of those, the ones at whose end it was throttled on a CPU.
+    pub throttled_periods: u64,
+    /// For how long it was throttled, summed over CPUs, ns.
+    pub throttled_ns: u64,
+}
+
 /// What a run came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunStats {
@@ -139,6 +152,8 @@ pub struct RunStats {
     pub tasks: Vec<TaskStats>,
     /// By [`Hook`](crate::hook::Hook).
     pub hooks: [HookStats; HOOKS],
+    /// By control group, where the policy knows them.
+    pub cgroups: Vec<CgroupStats>,
     /// Times that tasks waited in run queues.
     pub waits: Histogram,
     /// Times between a request's beginning and end.

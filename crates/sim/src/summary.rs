@@ -1,12 +1,17 @@
 //! What runs came to, as data: the document `swtch/simulate/1`.
 
+mod cgroups;
 mod check;
+mod effects;
 mod text;
 mod verdict;
 
+pub use cgroups::CgroupFacts;
+pub use effects::{Effect, FigureChange, TaskEffect, WhatIfEffects};
 pub use verdict::{ReplayError, ReplayVerdict};
 
 use crate::assumption::Assumption;
+use crate::ensemble::Ensemble;
 use crate::hook::Hook;
 use crate::jitter::Jitter;
 use crate::plan::Plan;
@@ -14,6 +19,7 @@ use crate::policies::is_sched_ext;
 use crate::recorded::Recorded;
 use crate::run::PolicyRun;
 use crate::stats::{CpuTimes, Durations};
+use crate::workload::stem;
 use crate::workloads::replay::HandOver;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -52,7 +58,11 @@ pub struct SimulationDocument {
     pub hand_over: Option<HandOver>,
     /// Whether the replays tell the policies apart; absent where nothing was replayed.
     pub verdict: Option<ReplayVerdict>,
-    /// The runs, in the order asked for.
+    /// The figures of a replay over several seeds; absent where nothing was replayed.
+    pub ensemble: Option<Ensemble>,
+    /// What changes to a replay do; absent where none were asked for.
+    pub what_if: Option<WhatIfEffects>,
+    /// The runs, in the order asked for; of a replay those with the first seed.
     pub runs: Vec<Summary>,
 }
 
@@ -128,6 +138,8 @@ pub struct Summary {
     pub hooks: Vec<HookFacts>,
     /// Tasks by name, numbers at its end left out.
     pub tasks: Vec<TaskFacts>,
+    /// Control groups; empty without any, and under policies that know none.
+    pub cgroups: Vec<CgroupFacts>,
     /// What the applications got of cores of several kinds; absent on other machines and without applications.
     pub fairness: Option<Fairness>,
 }
@@ -231,19 +243,31 @@ impl SimulationDocument {
             seed: plan.setting.options.seed,
             jitter: Some(plan.setting.options.jitter).filter(|jitter| !jitter.is_none()),
             costs: plan.costs_from.clone(),
-            assumptions: plan.assumed.iter().cloned().chain(callbacks(plan)).collect(),
+            assumptions: plan
+                .assumed
+                .iter()
+                .cloned()
+                .chain(callbacks(plan))
+                .chain(cgroups::assumed(plan))
+                .collect(),
             warnings: warnings(plan),
-            recorded: plan.recorded.clone(),
-            hand_over: plan.hand_over,
+            recorded: plan.replay.as_ref().map(|replay| replay.recorded.clone()),
+            hand_over: plan.replay.as_ref().map(|replay| replay.hand_over),
             verdict: None,
+            ensemble: None,
+            what_if: None,
             runs: Vec::new(),
         }
     }
 
     /// Compares what applications got with the run under `max-fair`, else with the first, and replays with their recording.
     pub fn compare(&mut self) {
-        if let Some(recorded) = &self.recorded {
-            self.verdict = Some(recorded.verdict(&self.hand_over.unwrap_or_default(), &self.runs));
+        if let (Some(recorded), Some(ensemble)) = (&self.recorded, &self.ensemble) {
+            let mut verdict = recorded.verdict(&self.hand_over.unwrap_or_default(), &ensemble.policies);
+            if let Some(what_if) = &self.what_if {
+                verdict.judge(what_if);
+            }
+            self.verdict = Some(verdict);
         }
         let even =
             self.runs.iter().find(|run| run.policy.split(':').next() == Some(EVEN)).or(self.runs.first());
@@ -277,12 +301,20 @@ fn warnings(plan: &Plan) -> Vec<String> {
     let options = &plan.setting.options;
     warnings.push(if options.jitter.is_none() {
         "No jitter: every task starts at its nanosecond and every step takes exactly its time, as on no real machine.".to_owned()
+    } else if let Some(replay) = plan.replay.as_ref().filter(|replay| replay.seeds > 1) {
+        format!(
+            "Medians of {} runs of each policy, seeds {} and after: single runs may be chaotic.",
+            replay.seeds, options.seed
+        )
     } else {
         format!(
             "One run of each policy, seed {}: single runs may be chaotic, and other seeds give other figures (a sweep over seeds shows how far apart).",
             options.seed
         )
     });
+    if let Some(lacks) = plan.replay.as_ref().map(|replay| &replay.lacks).filter(|lacks| !lacks.is_empty()) {
+        warnings.push(format!("The replay lacks {}; what stands for them is under Assumed.", and(lacks)));
+    }
     if plan.setting.machine.takes_turns {
         warnings.push(
             "Emulated CPUs: times count instructions as an emulator does and say nothing about hardware; compare switches.".to_owned(),
@@ -302,6 +334,15 @@ fn warnings(plan: &Plan) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// `a, b and c`.
+fn and(parts: &[&str]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 impl Fairness {
@@ -360,21 +401,10 @@ impl Summary {
             cpu_ns,
             hooks: Hook::ALL.into_iter().map(hook).collect(),
             tasks: by_name(run),
+            cgroups: cgroups::facts(plan, run),
             fairness: fairness(plan, policy, run),
         }
     }
-}
-
-/// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
-fn stem(name: &str) -> &str {
-    let mut stem = name;
-    while let Some((before, number)) = stem.rsplit_once(['-', '/']) {
-        if before.is_empty() || number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            break;
-        }
-        stem = before;
-    }
-    stem
 }
 
 fn by_name<S>(run: &PolicyRun<S>) -> Vec<TaskFacts> {
@@ -494,12 +524,5 @@ mod tests {
         let fairness: Vec<_> = document.runs.iter().map(|run| run.fairness.clone().unwrap()).collect();
         assert_eq!((fairness[0].throughput, fairness[0].min_fairness), (1.0, 1.0));
         assert!(fairness.iter().all(|one| one.relative_to == "eevdf" && one.applications.len() == 2));
-    }
-
-    #[test]
-    fn numbers_at_the_end_of_names_do_not_part_tasks() {
-        assert_eq!(stem("receiver-3-7"), "receiver");
-        assert_eq!(stem("make/123"), "make");
-        assert_eq!((stem("a-b"), stem("-7"), stem("7")), ("a-b", "-7", "7"));
     }
 }

@@ -8,16 +8,16 @@ use crate::recorded::RECORDER;
 use crate::run::PolicyRun;
 use crate::sink::{SwitchEvent, WakeEvent};
 use crate::stats::RunStats;
-use crate::workload::TaskSpec;
+use crate::workload::{TaskClass, TaskSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, History, Sums, Tables, TaskInfo};
 use swtch_trace::check::check;
 use swtch_trace::event::{Event, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
-use swtch_trace::tables::SwitchRow;
+use swtch_trace::tables::{SchedPolicy, SwitchRow};
 use swtch_trace::{TraceError, Writer};
-use swtch_units::CpuId;
+use swtch_units::{CpuId, CpuList};
 
 /// The first task's number: below are those of the kernel's own, on real machines.
 const FIRST_TID: u32 = 1000;
@@ -263,6 +263,14 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
         };
         row.comm.clone_from(&spec.name);
         row.pid = leaders[&spec.process];
+        row.nice = Some(i32::from(spec.nice));
+        row.policy = match spec.class {
+            TaskClass::Normal => None,
+            TaskClass::Batch => Some(SchedPolicy::Batch),
+            TaskClass::Idle => Some(SchedPolicy::Idle),
+        };
+        let allowed: CpuList = spec.allowed.iter().copied().collect();
+        row.cpus_allowed = (!spec.allowed.is_empty()).then(|| allowed.to_string());
         row.working_set_bytes = (spec.working_set_bytes > 0).then_some(spec.working_set_bytes);
     }
 }

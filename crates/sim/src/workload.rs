@@ -27,6 +27,8 @@ pub struct Workload {
     pub barriers: Vec<Barrier>,
     /// The semaphores' first values.
     pub semaphores: Vec<u32>,
+    /// Control groups, each behind the one that it is in.
+    pub cgroups: Vec<Cgroup>,
     /// When it ends at the latest, ns; without it, when the last task that counts has ended.
     pub duration_ns: Option<u64>,
 }
@@ -44,6 +46,10 @@ pub struct TaskSpec {
     pub application: Option<u32>,
     /// Its nice value, -20 to 19.
     pub nice: i8,
+    /// Its class among ordinary tasks.
+    pub class: TaskClass,
+    /// Its control group: a place in [`Workload::cgroups`]; none: the root.
+    pub cgroup: Option<u32>,
     /// Its real-time priority, 1 to 99; the real-time policies serve higher ones first.
     pub priority: u8,
     /// The kernel's numbers of the CPUs it may use; empty: all.
@@ -54,6 +60,41 @@ pub struct TaskSpec {
     pub start_ns: u64,
     /// The run does not wait for its end.
     pub background: bool,
+}
+
+/// A control group. The fair classes heed it, other policies do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path below the root, such as `web/db`.
+    pub name: String,
+    /// The group that it is in, which stands before it; none: the root.
+    pub parent: Option<u32>,
+    /// Its weight, as version 1 has it (`cpu.shares`): 1024 is `cpu.weight` 100, and that of a task of nice 0.
+    pub shares: u32,
+    /// Its quota (`cpu.max`).
+    pub quota: Option<Quota>,
+}
+
+/// A quota: so much time of CPUs a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Time of all CPUs together, ns.
+    pub runtime_ns: u64,
+    /// The period, ns.
+    pub period_ns: u64,
+}
+
+/// The class of an ordinary task. The fair classes heed it; to other policies all tasks are [`Normal`](Self::Normal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskClass {
+    /// `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`: it preempts no other task when it wakes up.
+    Batch,
+    /// `SCHED_IDLE`: the least weight, and every other task preempts it.
+    Idle,
 }
 
 /// The speeds of an application.
@@ -99,3 +140,27 @@ pub enum Waiting {
 }
 
 mod check;
+
+/// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
+pub(crate) fn stem(name: &str) -> &str {
+    let mut stem = name;
+    while let Some((before, number)) = stem.rsplit_once(['-', '/']) {
+        if before.is_empty() || number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        stem = before;
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stem;
+
+    #[test]
+    fn numbers_at_the_end_of_names_do_not_part_tasks() {
+        assert_eq!(stem("receiver-3-7"), "receiver");
+        assert_eq!(stem("make/123"), "make");
+        assert_eq!((stem("a-b"), stem("-7"), stem("7")), ("a-b", "-7", "7"));
+    }
+}

@@ -12,7 +12,7 @@ use swtch_sim::program::{Op, Program};
 use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
 use swtch_sim::stats::RunStats;
-use swtch_sim::workload::{Barrier, Pipe, TaskSpec, Waiting, Workload};
+use swtch_sim::workload::{Barrier, Cgroup, Pipe, Quota, TaskSpec, Waiting, Workload};
 use swtch_sim::{Engine, Options};
 use swtch_units::CpuId;
 
@@ -107,16 +107,26 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 }
 
 /// Rounds in which every task does something, pairs pass a message both ways, all take a lock, and all meet.
+/// Two groups, the second in the first, which has a quota, and a third with a small quota.
+fn cgroups() -> Vec<Cgroup> {
+    let quota = |runtime_ns| Some(Quota { runtime_ns, period_ns: 10_000_000 });
+    let group = |parent, shares, quota| Cgroup { name: "g".into(), parent, shares, quota };
+    vec![group(None, 2048, quota(9_000_000)), group(Some(0), 512, None), group(None, 1024, quota(3_000_000))]
+}
+
 fn workload() -> impl Strategy<Value = Workload> {
     let tasks =
         prop::collection::vec((prop::collection::vec(alone(), 1..4), -5_i8..6, 1_u8..4, 0_u64..3), 1..8);
-    (tasks, waiting(), 1_u32..5, any::<bool>()).prop_map(|(tasks, waiting, rounds, forks)| {
+    // In a group with a quota, in one of that group, and in none.
+    let groups = prop::collection::vec(prop::option::of(0_u32..3), 8);
+    (tasks, waiting(), 1_u32..5, any::<bool>(), groups).prop_map(|(tasks, waiting, rounds, forks, groups)| {
         let members = tasks.len() as u32;
         let mut workload = Workload {
             name: "random".into(),
             locks: 1,
             pipes: vec![Pipe { capacity_bytes: 100, overhead_bytes: 0, socket: false }; 2 * tasks.len()],
             barriers: vec![Barrier { members, waiting }],
+            cgroups: cgroups(),
             templates: vec![TaskSpec { name: "child".into(), program: 0, ..TaskSpec::default() }],
             programs: vec![Program { ops: vec![Op::Compute { work_ns: 300_000 }] }],
             ..Workload::default()
@@ -141,6 +151,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 nice,
                 priority,
                 working_set_bytes: set * 40_000,
+                cgroup: groups[number as usize],
                 start_ns: set * 1_000_000,
                 ..TaskSpec::default()
             });

@@ -7,8 +7,8 @@ use swtch_sim::policies::{Asymmetric, AsymmetricOptions, Cfs, Eevdf, RealTime};
 use swtch_sim::policy::Policy;
 use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::{Nothing, Sink, SwitchEvent};
-use swtch_sim::workload::{Application, TaskSpec, Workload};
-use swtch_sim::{Engine, Options};
+use swtch_sim::workload::{Application, Cgroup, Quota, TaskClass, TaskSpec, Workload};
+use swtch_sim::{Engine, EngineOutcome, Options};
 use swtch_units::CpuId;
 
 const MS: u64 = 1_000_000;
@@ -124,6 +124,101 @@ fn since_7_2_slices_end_when_they_are_over() {
     assert_eq!(switches(Eevdf::new()), 2);
     let exact = switches(Eevdf::since_7_2());
     assert!((19..=21).contains(&exact), "{exact}");
+}
+
+fn grouped(tasks: &[(&[Op], u8, u64)], cgroups: Vec<Cgroup>, of: &[Option<u32>]) -> Workload {
+    let mut workload = Workload { cgroups, ..workload(tasks) };
+    workload.tasks.iter_mut().zip(of).for_each(|(task, cgroup)| task.cgroup = *cgroup);
+    workload
+}
+
+fn cgroup(shares: u32, quota_ms: Option<u64>) -> Cgroup {
+    let quota = quota_ms.map(|ms| Quota { runtime_ns: ms * MS, period_ns: 100 * MS });
+    Cgroup { shares, quota, ..Cgroup::default() }
+}
+
+fn outcome<P: Policy>(cpus: u32, workload: Workload, policy: P) -> EngineOutcome<P, Nothing> {
+    let options = Options::default();
+    Engine::new(Machine::uniform(cpus), costs(), workload, policy, Nothing, options).unwrap().run().unwrap()
+}
+
+/// 20 ms of every 100: the group runs from 0 to 20, from 100 to 120 and so on; what is not in it has the rest.
+#[test]
+fn a_quota_stops_a_group_until_its_period_ends() {
+    let alone = || grouped(&[(&[compute(50)], 0, 0)], vec![cgroup(1024, Some(20))], &[Some(0)]);
+    let expected = [(0, Some(0)), (20, None), (100, Some(0)), (120, None), (200, Some(0)), (210, None)];
+    assert_eq!(schedule(alone(), Eevdf::new()), expected);
+    assert_eq!(schedule(alone(), Cfs::new()), expected);
+    // Classes without groups let it run.
+    assert_eq!(schedule(alone(), RealTime::fifo()), [(0, Some(0)), (50, None)]);
+    let group = outcome(1, alone(), Eevdf::new()).stats.cgroups[0];
+    assert_eq!((group.run_ns, group.periods, group.throttled_periods), (50 * MS, 2, 2));
+    assert_eq!(group.throttled_ns, 160 * MS);
+    // A group in it with a larger quota of its own is bound by both.
+    let inner = Cgroup { parent: Some(0), ..cgroup(1024, Some(50)) };
+    let nested = grouped(&[(&[compute(50)], 0, 0)], vec![cgroup(1024, Some(20)), inner], &[Some(1)]);
+    assert_eq!(outcome(1, nested, Eevdf::new()).makespan_ns, 210 * MS);
+    // One that waits has the CPU while the group is stopped.
+    let tasks: &[(&[Op], u8, u64)] = &[(&[compute(50)], 0, 0), (&[compute(170)], 0, 0)];
+    let both = grouped(tasks, vec![cgroup(1024, Some(20))], &[Some(0), None]);
+    assert_eq!(outcome(1, both, Eevdf::new()).makespan_ns, 220 * MS);
+}
+
+/// Two groups of weight 100 and 300 share one CPU, whatever the number of their tasks; a task of the root is as a group of weight 100.
+#[test]
+fn weights_of_groups_divide_a_cpu() {
+    fn shares(policy: impl Policy, of: &[Option<u32>], expected: &[u64]) {
+        let ops: Vec<[Op; 1]> = of.iter().map(|_| [compute(100_000)]).collect();
+        let tasks: Vec<(&[Op], u8, u64)> = ops.iter().map(|ops| (&ops[..], 0, 0)).collect();
+        let workload = grouped(&tasks, vec![cgroup(1024, None), cgroup(3072, None)], of);
+        let workload = Workload { duration_ns: Some(20_000 * MS), ..workload };
+        let name = policy.name().to_owned();
+        let outcome = outcome(1, workload, policy);
+        let found: Vec<u64> = outcome.kernel.tasks().map(|(_, run_ns, _)| run_ns / MS).collect();
+        let far = |(found, expected): (&u64, &u64)| found.abs_diff(*expected) * 100 > expected * 3;
+        assert!(!found.iter().zip(expected).any(far), "{name}: {found:?}, expected {expected:?}");
+    }
+    for (of, expected) in [
+        (&[Some(0), Some(1)][..], &[5_000, 15_000][..]),
+        (&[Some(0), Some(0), Some(0), Some(1)], &[1_667, 1_667, 1_667, 15_000]),
+        (&[Some(0), Some(1), None], &[4_000, 12_000, 4_000]),
+    ] {
+        shares(Eevdf::new(), of, expected);
+        shares(Eevdf::since_7_2(), of, expected);
+        shares(Cfs::new(), of, expected);
+    }
+}
+
+/// A quota on two CPUs: each takes slices of 5 ms of the same 20 ms, and so has 10 ms of the first period. At 100 each may go on, and at its next tick it
+/// takes a slice and what it owes: the first has 11 ms until it finds nothing left, the other one 9, which leaves it 6.
+#[test]
+fn cpus_share_a_groups_quota() {
+    let tasks: &[(&[Op], u8, u64)] = &[(&[compute(25)], 0, 0), (&[compute(25)], 0, 0)];
+    let workload = grouped(tasks, vec![cgroup(1024, Some(20))], &[Some(0), Some(0)]);
+    let outcome = outcome(2, workload, Eevdf::new());
+    assert_eq!(outcome.makespan_ns, 206 * MS);
+    let group = outcome.stats.cgroups[0];
+    assert_eq!((group.run_ns, group.throttled_periods), (50 * MS, 2));
+}
+
+#[test]
+fn an_idle_task_gives_way_and_a_batch_task_does_not_preempt() {
+    let with = |first: TaskClass, second: TaskClass| {
+        let mut workload = workload(&[(&[compute(20)], 0, 0), (&[sleep(5), compute(2)], 0, 0)]);
+        (workload.tasks[0].class, workload.tasks[1].class) = (first, second);
+        workload
+    };
+    let run = |policy: &str, workload| match policy {
+        "eevdf" => schedule(workload, Eevdf::new()),
+        "eevdf-7.2" => schedule(workload, Eevdf::since_7_2()),
+        _ => schedule(workload, Cfs::new()),
+    };
+    for policy in ["eevdf", "eevdf-7.2", "cfs"] {
+        let idle = run(policy, with(TaskClass::Idle, TaskClass::Normal));
+        assert!(idle.contains(&(5, Some(1))), "{policy}: {idle:?}");
+        let batch = run(policy, with(TaskClass::Normal, TaskClass::Batch));
+        assert!(!batch.contains(&(5, Some(1))), "{policy}: {batch:?}");
+    }
 }
 
 /// Task 1 sleeps at 3 with a lag of 0.5 ms (average 1.5, own 1). At 8 the other one is at 7 (deadlines renewed at the ticks at 6 and so on);

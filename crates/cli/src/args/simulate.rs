@@ -18,6 +18,7 @@ use swtch_sim::workloads::{PARAMETERS, ParameterRow, WORKLOADS};
     swtch simulate mix --speedups 3,2,1.2 --work 200ms --machine 2f4s --policies eevdf,rr\n  \
     swtch simulate pipeline.toml --out traces\n  \
     swtch simulate replay run.swtch --policies eevdf,cfs\n  \
+    swtch simulate replay run.swtch --set batch:nice=19 --with spin:tasks=2,work_ns=0\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
     SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification\n\
     FILE.toml, or - for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
@@ -37,7 +38,7 @@ pub(crate) struct SimulateArgs {
     /// Take the costs of the kernel's work from this Profile
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Policies to compare [default: eevdf]
+    /// Policies to compare [default: eevdf; replay: the recording's, which it always adds]
     #[arg(long, value_name = "POLICY,...", value_parser = NamesOf(all_policies))]
     pub(crate) policies: Option<String>,
     /// Seed of the random numbers [default: 1]
@@ -57,7 +58,7 @@ pub(crate) struct SimulateArgs {
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Run all combinations of a sweep's machines, workloads, policies and seeds, on every core
-    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policies", "seed", "jitter", "duration", "limit", "hooks"])]
+    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policies", "seed", "jitter", "duration", "limit", "hooks", "set", "with", "without", "seeds"])]
     pub(crate) sweep: Option<PathBuf>,
     /// Run only part I of N of the sweep
     #[arg(long, value_name = "I/N", requires = "sweep", value_parser = shard)]
@@ -65,6 +66,18 @@ pub(crate) struct SimulateArgs {
     /// Threads of the sweep [default: one a core]
     #[arg(long = "jobs", short, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
+    /// With replay: change tasks by name. Keys: nice, policy (other, batch, idle), cpus and threads
+    #[arg(long, value_name = "NAME:KEY=VALUE,...")]
+    pub(crate) set: Vec<String>,
+    /// With replay: run a workload beside the recorded tasks, such as spin:tasks=2,work_ns=0
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(crate) with: Vec<String>,
+    /// With replay: take tasks away by name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) without: Vec<String>,
+    /// With replay: run each policy with this many seeds [default: 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
     /// Also print the calls and times of the scheduling class's hooks
     #[arg(long)]
     pub(crate) hooks: bool,

@@ -101,6 +101,9 @@ impl<'a> Predictor<'a> {
         let overrides = Overrides {
             machine: Some(cpus.to_string()),
             policies: vec![policy.to_owned()],
+            // A prediction compares single runs, of which it has that under the recorded policy already.
+            seeds: Some(0),
+            only_policies: true,
             ..Overrides::default()
         };
         let plan = Plan::of(Work::Recording(&self.trace), "", &overrides, self.profile)

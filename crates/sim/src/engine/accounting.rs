@@ -160,7 +160,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             0
         } else {
             let policy = self.policy.decision_at(&self.kernel, cpu, state.current as usize).unwrap_or(NEVER);
-            policy.min(state.balance_at_ns)
+            policy.min(state.balance_at_ns).min(self.quota_ends_ns(cpu))
         };
         if wanted_ns == NEVER {
             return NEVER;

@@ -61,6 +61,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     fn put_prev(&mut self, cpu: usize, task: usize, leaving: Option<Departure>) {
+        // A quota that is used up binds the others of the group, too.
+        let is_throttled = self.charge_quota(cpu, task) && self.throttle(cpu, task);
+        let leaving = leaving.or(is_throttled.then_some(Departure::Throttle));
         if let Some(why) = leaving {
             self.charge(cpu, cpu, Hook::Dequeue);
             self.policy.dequeue(&mut self.kernel, cpu, task, why);
@@ -81,10 +84,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         state.state = match leaving {
             None => RunState::Queued,
             Some(Departure::Exit) => RunState::Ended,
+            Some(Departure::Throttle) => RunState::Throttled,
             Some(_) => RunState::Blocked,
         };
         if leaving.is_some() {
             self.count_runnable(cpu, -1);
+            self.count_in_groups(task, false);
+            self.return_quota(cpu, task);
         }
     }
 
@@ -99,6 +105,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         state.current = task as u32;
         let comes_ns = self.kernel.now_ns;
         state.run_start_ns = comes_ns;
+        self.begin_charging(cpu);
         let state = &mut self.kernel.tasks[task];
         state.state = RunState::Running;
         if prev != Some(task) {

@@ -51,6 +51,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.close_run(cpu, task);
             }
         }
+        self.finish_quotas();
         for (stats, task) in self.stats.tasks.iter_mut().zip(&self.kernel.tasks) {
             stats.work = task.work;
             stats.voluntary = task.voluntary;
@@ -92,7 +93,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn all_wait(&self) -> bool {
         (0..self.kernel.tasks.len()).all(|task| match self.kernel.tasks[task].state {
             RunState::Blocked | RunState::Ended => true,
-            RunState::Unborn => false,
+            RunState::Unborn | RunState::Throttled => false,
             RunState::Queued | RunState::Running => self.spins_in_vain(task),
         })
     }

@@ -43,17 +43,27 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.charge(handler, handler, Hook::SelectCpu);
         let cpu = self.policy.select_cpu(&mut self.kernel, task, why, handler);
         debug_assert!(self.kernel.may_use(task, cpu));
-        self.charge(handler, cpu, Hook::Enqueue);
         let state = &mut self.kernel.tasks[task];
-        state.state = RunState::Queued;
         state.cpu = cpu as u32;
         // Waits are counted between events, as a recorder counts them: those of a run are those of its Trace.
         state.queued_since_ns = self.kernel.now_ns;
+        if self.may_not_come(cpu, task) {
+            self.kernel.tasks[task].state = RunState::Throttled;
+        } else {
+            self.enqueue(task, cpu, handler, why);
+        }
+        cpu
+    }
+
+    /// Puts a task into the queue of a CPU, which hears of it.
+    pub(super) fn enqueue(&mut self, task: usize, cpu: usize, handler: usize, why: Arrival) {
+        self.charge(handler, cpu, Hook::Enqueue);
+        self.kernel.tasks[task].state = RunState::Queued;
         self.count_runnable(cpu, 1);
+        self.count_in_groups(task, true);
         self.policy.enqueue(&mut self.kernel, cpu, task, why);
         self.notify(cpu, task, handler);
         self.take_kicks();
-        cpu
     }
 
     /// A task has come into the queue of a CPU: it hears of it.

@@ -1,18 +1,14 @@
 //! From the name of what is to run to a plan.
 
 use super::{Overrides, Plan, Platform};
-use crate::assumption::Assumption;
 use crate::error::SimError;
 use crate::machine::{self, Machine};
-use crate::recorded::Recorded;
 use crate::spec::{Source, Spec, rt_app};
-use crate::workloads::replay::replay;
 use std::io;
 use std::path::{Path, PathBuf};
 use swtch_profile::Profile;
 use swtch_topology::{Host, TopologyError};
-use swtch_trace::model::{Header, Origin};
-use swtch_trace::{SourceKind, Trace, TraceError};
+use swtch_trace::TraceError;
 use thiserror::Error;
 
 /// What is to run.
@@ -61,17 +57,29 @@ impl Plan {
         profile: Option<&Profile>,
     ) -> Result<Self, PlanError> {
         let planner = Planner { overrides, profile };
+        let plan = planner.plan(work, directory)?;
+        let is_for_replay = !overrides.what_if.is_empty() || overrides.seeds.is_some();
+        if plan.replay.is_none() && is_for_replay {
+            let problem = "--set, --with, --without and --seeds are for the replay of a recording";
+            return Err(SimError::of_workload(&plan.setting.workload.name, problem).into());
+        }
+        Ok(plan)
+    }
+}
+
+impl Planner<'_> {
+    fn plan(&self, work: Work<'_>, directory: &str) -> Result<Plan, PlanError> {
         match work {
-            Work::Recording(path) => planner.replayed(&format!("{directory}{path}"), None),
-            Work::Text(text) => planner.specified(&Spec::read("the specification", text)?, directory),
+            Work::Recording(path) => self.replayed(&format!("{directory}{path}"), None),
+            Work::Text(text) => self.specified(&Spec::read("the specification", text)?, directory),
             Work::Named(name) => {
                 let path = format!("{directory}{name}");
                 if has_extension(name, "toml") {
-                    planner.specified(&Spec::read(&path, &read(&path)?)?, folder_of(&path))
+                    self.specified(&Spec::read(&path, &read(&path)?)?, folder_of(&path))
                 } else if has_extension(name, "json") {
-                    planner.of_rt_app(&path, None)
+                    self.of_rt_app(&path, None)
                 } else {
-                    planner.specified(&Spec::of_name(name)?, directory)
+                    self.specified(&Spec::of_name(name)?, directory)
                 }
             }
         }
@@ -93,9 +101,9 @@ fn read(path: &str) -> Result<String, PlanError> {
 }
 
 /// What a plan is made by, besides its work.
-struct Planner<'a> {
-    overrides: &'a Overrides,
-    profile: Option<&'a Profile>,
+pub(super) struct Planner<'a> {
+    pub(super) overrides: &'a Overrides,
+    pub(super) profile: Option<&'a Profile>,
 }
 
 impl Planner<'_> {
@@ -115,7 +123,7 @@ impl Planner<'_> {
     }
 
     /// The machine that was asked for, or the specification's, or this one.
-    fn machine(&self, spec: Option<&Spec>) -> Result<Machine, PlanError> {
+    pub(super) fn machine(&self, spec: Option<&Spec>) -> Result<Machine, PlanError> {
         let host = || Host::read(Path::new("/"));
         Ok(match (&self.overrides.machine, spec) {
             (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
@@ -129,45 +137,6 @@ impl Planner<'_> {
         let found = rt_app::read(path, &read(path)?, &place.machine)?;
         place.assumed.extend(found.assumed);
         Ok(place.plan(found.workload, spec, self.overrides)?)
-    }
-
-    fn replayed(&self, path: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
-        let trace = Trace::open(Path::new(path))?;
-        let switches = trace.switches().collect::<Result<Vec<_>, _>>()?;
-        if switches.is_empty() {
-            let problem = without_switches(path, &trace.header.provenance.recorder);
-            return Err(SimError::of_workload("replay", problem).into());
-        }
-        let machine = match (&self.overrides.machine, spec.filter(|spec| spec.document.machine.is_some())) {
-            (None, None) => machine_of_recording(&trace.header)?,
-            (_, spec) => self.machine(spec)?,
-        };
-        let mut place = Platform::on(machine, spec, self.profile)?;
-        let found = replay(&trace.tables.tasks, switches, &place.costs)?;
-        place.assumed.extend(found.assumed);
-        if place.machine.types.len() > 1 {
-            let why = "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
-            place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
-        }
-        let plan = place.plan(found.workload, spec, self.overrides)?;
-        Ok(Plan { recorded: Some(Recorded::of(&trace)), hand_over: Some(found.hand_over), ..plan })
-    }
-}
-
-/// Why a recording has no table of switches, and how to make one that has.
-fn without_switches(path: &str, recorder: &str) -> String {
-    let known = recorder.parse().ok().and_then(|source: SourceKind| source.facts().without_switches);
-    let (why, remedy) = known.unwrap_or(("it has no table of switches", "record again with --events"));
-    format!("{path} cannot be replayed, which takes every switch: {why}; {remedy}")
-}
-
-/// The machine of the recording. A simulated one has its name, and with it how its threads share cores.
-fn machine_of_recording(header: &Header) -> Result<Machine, SimError> {
-    let simulated = header.provenance.origin == Origin::Simulated;
-    let named = header.host.cpu_model.as_deref().filter(|name| simulated && *name != "host");
-    match named.and_then(|name| machine::named(name, &header.host).ok()) {
-        Some(machine) => Ok(machine),
-        None => machine::named("host", &header.host),
     }
 }
 
@@ -193,16 +162,6 @@ mod tests {
         let problem = plan("nosuch.toml", &beside).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("cannot read {beside}nosuch.toml: ")), "{problem}");
         assert!(plan("nosuch", "").unwrap_err().to_string().contains("no workload \"nosuch\""));
-    }
-
-    #[test]
-    fn a_recording_without_switches_says_why_and_what_to_do() {
-        let counts = without_switches("a.swtch", "bpf-counts");
-        assert!(counts.contains("--counts asked") && counts.ends_with("with --events"), "{counts}");
-        assert!(!counts.contains("BPF or perf"), "the source is not to blame: {counts}");
-        let procfs = without_switches("a.swtch", "procfs");
-        assert!(procfs.contains("source procfs") && procfs.contains("--source bpf"), "{procfs}");
-        assert!(without_switches("a.swtch", "ftrace").contains("table of switches"));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! CFS, the fair class before Linux 6.6, with the rules of 6.5 (kernel/sched/fair.c).
 
-use super::eevdf::{HOT_NS, MOVED_AT_MOST, NEW_IDLE_COST_NS, cpus_factor, real_ns_for, virtual_ns};
+use super::eevdf::{HOT_NS, MOVED_AT_MOST, NEW_IDLE_COST_NS, by_class, cpus_factor, real_ns_for, virtual_ns};
 use super::run_queues::RunQueues;
 use super::wake_affine::WakeAffine;
 use crate::hook::Family;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Policy};
+use crate::workload::TaskClass;
 
 /// `sysctl_sched_latency` for one CPU, ns.
 const LATENCY_NS: u64 = 6_000_000;
@@ -20,6 +21,7 @@ const TASKS_IN_LATENCY: u64 = 8;
 struct Entity {
     vruntime: i64,
     weight: u32,
+    class: TaskClass,
     queued: bool,
 }
 
@@ -150,7 +152,11 @@ impl Policy for Cfs {
     }
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
-        self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
+        self.entities.push(Entity {
+            weight: kernel.weight(task),
+            class: kernel.spec(task).class,
+            ..Entity::default()
+        });
         self.queues.add_task();
         self.wakes.add_task();
     }
@@ -169,7 +175,8 @@ impl Policy for Cfs {
         let current = self.running(kernel, cpu);
         self.update_least(cpu, current.map(|(_, vruntime)| vruntime));
         let least = self.rqs[cpu].least;
-        let weight = self.entities[task].weight;
+        let weight = kernel.effective_weight(task);
+        self.entities[task].weight = weight;
         match why {
             Arrival::Fork => {
                 // START_DEBIT: a new task begins as if it had had its slice.
@@ -180,9 +187,10 @@ impl Policy for Cfs {
                 self.entities[task].vruntime = least + virtual_ns(slice_ns as i64, weight);
             }
             Arrival::Wakeup => {
-                // GENTLE_FAIR_SLEEPERS: at most half a latency is made up for.
+                // GENTLE_FAIR_SLEEPERS: at most half a latency is made up for, and half a slice of an idle task.
                 let entity = &mut self.entities[task];
-                entity.vruntime = entity.vruntime.max(least - self.latency as i64 / 2);
+                let most = if entity.class == TaskClass::Idle { self.least_slice } else { self.latency };
+                entity.vruntime = entity.vruntime.max(least - most as i64 / 2);
             }
             Arrival::Migration => self.entities[task].vruntime += least,
         }
@@ -229,6 +237,7 @@ impl Policy for Cfs {
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
         if runnable {
             self.entities[task].vruntime = self.vruntime_now(kernel, cpu, task);
+            self.entities[task].weight = kernel.effective_weight(task);
             self.insert(cpu, task);
         }
     }
@@ -256,7 +265,8 @@ impl Policy for Cfs {
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let running = self.vruntime_now(kernel, cpu, current);
-        let preempts = self.preempts(running, woken);
+        let classes = by_class(self.entities[current].class, self.entities[woken].class);
+        let preempts = classes.unwrap_or_else(|| self.preempts(running, woken));
         if preempts && self.rqs[cpu].queued + 1 >= TASKS_IN_LATENCY {
             self.rqs[cpu].last = Some(current as u32);
         }
@@ -267,6 +277,10 @@ impl Policy for Cfs {
         if self.rqs[cpu].queued > 0 {
             self.rqs[cpu].skip = Some(task as u32);
         }
+    }
+
+    fn has_cgroups(&self) -> bool {
+        true
     }
 
     fn balancing(&self) -> Balancing {

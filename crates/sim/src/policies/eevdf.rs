@@ -10,6 +10,7 @@ use crate::hook::Family;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Policy};
 use crate::prefetch::prefetch;
+use crate::workload::TaskClass;
 
 /// `normalized_sysctl_sched_base_slice`, ns.
 const BASE_SLICE_NS: u64 = 700_000;
@@ -32,6 +33,7 @@ struct Entity {
     /// What it is owed (positive) or owes when it leaves.
     lag: i64,
     weight: u32,
+    class: TaskClass,
     /// In a tree.
     queued: bool,
     /// In a tree though it sleeps.
@@ -231,6 +233,22 @@ impl Eevdf {
         self.move_zero(cpu, average);
     }
 
+    /// Gives a task that is in no tree the weight that it has now in its control group (`reweight_entity`). What it is owed stays the same time.
+    #[inline]
+    fn reweigh(&mut self, kernel: &Kernel, task: usize) {
+        let weight = kernel.effective_weight(task);
+        let entity = &mut self.entities[task];
+        if weight == entity.weight {
+            return;
+        }
+        let scaled = |part: i64| (i128::from(part) * i128::from(entity.weight) / i128::from(weight)) as i64;
+        let (lag, deadline) = (scaled(entity.lag), scaled(entity.deadline.saturating_sub(entity.vruntime)));
+        let protected = scaled(entity.protected.saturating_sub(entity.vruntime));
+        entity.deadline = if entity.relative { scaled(entity.deadline) } else { entity.vruntime + deadline };
+        entity.protected = entity.vruntime.saturating_add(protected);
+        (entity.lag, entity.weight) = (lag, weight);
+    }
+
     /// What a task is owed when it leaves (`update_entity_lag`).
     fn lag(&self, average: i64, entity: &Entity) -> i64 {
         let most =
@@ -284,6 +302,17 @@ pub(super) fn real_ns_for(virtual_ns: i64, weight: u32) -> i64 {
     }
 }
 
+/// Whether a woken task preempts the running one where their classes decide that: an idle task gives way to all others, and neither idle nor batch
+/// tasks preempt (`wakeup_preempt_fair`).
+#[inline]
+pub(super) fn by_class(running: TaskClass, woken: TaskClass) -> Option<bool> {
+    match (running, woken) {
+        (TaskClass::Idle, TaskClass::Normal | TaskClass::Batch) => Some(true),
+        (_, TaskClass::Idle | TaskClass::Batch) => Some(false),
+        (TaskClass::Normal | TaskClass::Batch, TaskClass::Normal) => None,
+    }
+}
+
 /// The kernel's factor for its times: 1 + log2 of the CPUs, of which at most eight count (`get_update_sysctl_factor`).
 pub(super) fn cpus_factor(cpus: usize) -> u64 {
     u64::from(cpus.clamp(1, 8).ilog2()) + 1
@@ -307,7 +336,11 @@ impl Policy for Eevdf {
     }
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
-        self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
+        self.entities.push(Entity {
+            weight: kernel.weight(task),
+            class: kernel.spec(task).class,
+            ..Entity::default()
+        });
         self.wakes.add_task();
     }
 
@@ -337,6 +370,7 @@ impl Policy for Eevdf {
             }
             return;
         }
+        self.reweigh(kernel, task);
         self.place(cpu, task, current.as_ref(), why == Arrival::Fork);
         self.insert(cpu, task);
     }
@@ -406,6 +440,7 @@ impl Policy for Eevdf {
             return;
         }
         self.entities[task] = self.current_now(kernel, cpu, task);
+        self.reweigh(kernel, task);
         self.rqs[cpu].last = Some(task as u32);
         self.insert(cpu, task);
     }
@@ -425,12 +460,23 @@ impl Policy for Eevdf {
         Some(kernel.run_start_ns(cpu) + left_ns as u64)
     }
 
+    fn has_cgroups(&self) -> bool {
+        true
+    }
+
     fn has_slice_timer(&self) -> bool {
         self.since_7_2
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let Some(now) = self.running(kernel, cpu) else { return false };
+        if let Some(preempts) = by_class(now.class, self.entities[woken].class) {
+            if preempts {
+                // cancel_protect_slice: the rest of its slice does not keep an idle task on the CPU.
+                self.entities[current].protected = i64::MIN;
+            }
+            return preempts;
+        }
         let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
         if eligible && now.vruntime < now.protected {
             // RUN_TO_PARITY.

@@ -7,6 +7,9 @@ const WEIGHTS: [u32; 40] = [
     23, 18, 15,
 ];
 
+/// The weight of `SCHED_IDLE` (`WEIGHT_IDLEPRIO`, Linux 6.18, kernel/sched/sched.h).
+pub(crate) const IDLE_WEIGHT: u32 = 3;
+
 /// The weight of a nice value, 1024 for 0; values outside -20 to 19 count as the nearest.
 ///
 /// ```

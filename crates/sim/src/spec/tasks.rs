@@ -4,7 +4,7 @@ use super::steps::{Names, Piece, parse};
 use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::workload::{Application, Barrier, Pipe, TaskSpec, Waiting, Workload};
+use crate::workload::{Application, Barrier, Pipe, TaskClass, TaskSpec, Waiting, Workload};
 use crate::workloads::mix::{Phase, speeds};
 use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
@@ -68,12 +68,16 @@ pub(super) struct TaskTable {
     #[serde(default)]
     nice: Option<Spanned<i64>>,
     #[serde(default)]
+    class: TaskClass,
+    #[serde(default)]
     priority: Option<Spanned<i64>>,
     #[serde(default)]
     cpus: Vec<Spanned<u32>>,
     /// Tasks of the same process share an address space; without it, each task is a process.
     process: Option<String>,
     application: Option<Spanned<String>>,
+    /// Its control group, by its path.
+    cgroup: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "crate::quantity::bytes")]
     working_set: u64,
     #[serde(default, deserialize_with = "crate::quantity::ns")]
@@ -161,6 +165,7 @@ impl SpecDocument {
             locks: self.locks.len() as u32,
             conditions: self.conditions.len() as u32,
             semaphores: self.semaphores.values().copied().collect(),
+            cgroups: super::cgroups::build(&self.cgroups)?,
             ..Workload::default()
         };
         for pipe in self.pipes.values() {
@@ -229,12 +234,24 @@ impl SpecDocument {
                 })?)
             }
         };
+        let cgroup = task.cgroup.as_ref().map(|path| {
+            let place = workload.cgroups.iter().position(|cgroup| cgroup.name == *path.get_ref());
+            let fault = || {
+                let known: Vec<_> = workload.cgroups.iter().map(|cgroup| cgroup.name.as_str()).collect();
+                let problem =
+                    format!("there is no cgroup \"{}\"; there are [{}]", path.get_ref(), known.join(", "));
+                Fault::new(path.span(), problem)
+            };
+            place.map(|place| place as u32).ok_or_else(fault)
+        });
         let spec = TaskSpec {
             name: task.name.get_ref().clone(),
             process: 0,
             program: workload.programs.len() as u32 - 1,
             application,
             nice: within(task.nice.as_ref(), "nice", -20..=19)? as i8,
+            class: task.class,
+            cgroup: cgroup.transpose()?,
             priority: within(task.priority.as_ref(), "priority", 0..=99)? as u8,
             allowed: allowed.collect::<Result<_, _>>()?,
             working_set_bytes: task.working_set,

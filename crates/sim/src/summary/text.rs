@@ -1,6 +1,8 @@
 //! The document as text: a row per policy.
 
-use super::{ReplayVerdict, SimulationDocument, Summary};
+mod replay;
+
+use super::{SimulationDocument, Summary};
 use crate::recorded::Recorded;
 use crate::stats::Durations;
 use swtch_units::{TextTable, format_ns};
@@ -31,7 +33,7 @@ impl SimulationDocument {
 fn runs(document: &SimulationDocument) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
     let recorded = document.recorded.as_ref();
-    let mut text = document.verdict.as_ref().map_or_else(String::new, undecided);
+    let mut text = replay::answer(document);
     text.push_str(&format!(
         "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n",
         workload.name, workload.tasks, machine.name, machine.cpus, document.seed, document.costs
@@ -44,32 +46,25 @@ fn runs(document: &SimulationDocument) -> String {
     if let Some(recorded) = recorded {
         table.row(recorded_row(recorded));
     }
-    for run in &document.runs {
-        table.row(COLUMNS.map(|(_, cell)| cell(run)));
+    match &document.ensemble {
+        Some(ensemble) => ensemble.policies.iter().for_each(|run| {
+            table.row(replay::row(run));
+        }),
+        None => document.runs.iter().for_each(|run| {
+            table.row(COLUMNS.map(|(_, cell)| cell(run)));
+        }),
     }
     text.push_str(&table.to_string());
     if document.runs.iter().any(|run| !run.complete) {
         text.push_str("* ended by the duration, before its tasks\n");
     }
-    if let Some(line) = recorded.and_then(|recorded| recorded.distance(&document.runs)) {
-        text.push_str(&format!("{line}\n"));
-    }
+    text.push_str(&replay::distances(document));
+    text.push_str(&replay::effects(document));
     text.push_str(&shares(document));
+    text.push_str(&cgroups(document));
     text.push_str(&requests(document));
     text.push_str(&fairness(document));
     text
-}
-
-/// That the replays do not decide between the policies, and why: the first lines.
-fn undecided(verdict: &ReplayVerdict) -> String {
-    if verdict.decides {
-        return String::new();
-    }
-    let mut text = "Cannot decide between the policies:\n".to_owned();
-    for reason in &verdict.reasons {
-        text.push_str(&format!("  {reason}\n"));
-    }
-    text + "\n"
 }
 
 fn recorded_row(recorded: &Recorded) -> [String; COLUMNS.len()] {
@@ -98,6 +93,28 @@ fn shares(document: &SimulationDocument) -> String {
         let parts = run.cpu_ns.parts();
         let cells = places.iter().map(|place| percent(run.cpu_ns.share(parts[*place].1)));
         table.row(std::iter::once(run.policy.clone()).chain(cells));
+    }
+    format!("\n{table}")
+}
+
+/// What cgroups got, and for how long a quota stopped them.
+fn cgroups(document: &SimulationDocument) -> String {
+    if document.runs.iter().all(|run| run.cgroups.is_empty()) {
+        return String::new();
+    }
+    let mut table =
+        TextTable::new(["cgroup", "policy", "on CPUs", "throttled", "of periods", "time throttled"]);
+    for run in &document.runs {
+        for cgroup in &run.cgroups {
+            table.row([
+                cgroup.name.clone(),
+                run.policy.clone(),
+                ns(cgroup.run_ns),
+                cgroup.throttled_periods.to_string(),
+                cgroup.periods.to_string(),
+                ns(cgroup.throttled_ns),
+            ]);
+        }
     }
     format!("\n{table}")
 }

@@ -3,7 +3,8 @@
 //! A replay is a model of what ran. How far it is off is seen under the policy of the recording; a difference to another policy that is
 //! not larger than that error says nothing.
 
-use super::Summary;
+use super::WhatIfEffects;
+use crate::ensemble::{Interval, PolicyFigures};
 use crate::recorded::Recorded;
 use crate::workloads::replay::HandOver;
 use serde::Serialize;
@@ -44,8 +45,22 @@ impl ReplayError {
 /// The figures that replays are judged by, in the order of [`ReplayError`].
 const FIGURES: [&str; 4] = ["makespan", "context switches", "median wait", "wait p99"];
 
-fn figures(run: &Summary) -> [Option<u64>; 4] {
-    [Some(run.makespan_ns), Some(run.context_switches), run.wait_ns.p50, run.wait_ns.p99]
+fn intervals(run: &PolicyFigures) -> [Option<Interval>; 4] {
+    [Some(run.makespan_ns), Some(run.context_switches), run.wait_p50_ns, run.wait_p99_ns]
+}
+
+fn figures(run: &PolicyFigures) -> [Option<u64>; 4] {
+    intervals(run).map(|interval| interval.map(|interval| interval.median))
+}
+
+/// Whether a figure differs from another one by so much that it counts.
+fn differs(part: f64) -> bool {
+    distance(part) >= SMALLEST
+}
+
+/// By ratios: +100 % is as far as -50 %.
+fn distance(part: f64) -> f64 {
+    part.max(-0.999_999).ln_1p().abs()
 }
 
 /// `of` over `over`, less 1.
@@ -58,6 +73,30 @@ fn percent(part: f64) -> String {
     format!("{:+.1} %", part * 100.0)
 }
 
+impl ReplayVerdict {
+    /// Takes in what changes to the replay do: what is not larger than the replay's own error says nothing.
+    pub(super) fn judge(&mut self, what_if: &WhatIfEffects) {
+        let Some(error) = self.error.and_then(|error| error.wait_p99) else { return };
+        for effect in &what_if.policies {
+            let changes = effect.tasks.iter().filter(|row| row.wait_p99_ns.differs);
+            let most = changes
+                .filter_map(|row| Some((row.wait_p99_ns.part()?, row.name.as_str())))
+                .max_by(|one, other| distance(one.0).total_cmp(&distance(other.0)));
+            if let Some((most, name)) =
+                most.filter(|(most, _)| differs(error) && distance(error) >= distance(*most))
+            {
+                self.reasons.push(format!(
+                    "The error of the replay's wait p99 ({}) is as large as what the changes do under {}: {} for {name}.",
+                    percent(error),
+                    effect.policy,
+                    percent(most)
+                ));
+            }
+        }
+        self.decides = self.reasons.is_empty();
+    }
+}
+
 impl Recorded {
     fn figures(&self) -> [Option<u64>; 4] {
         let switches = self.voluntary.zip(self.involuntary).map(|(voluntary, other)| voluntary + other);
@@ -65,7 +104,7 @@ impl Recorded {
     }
 
     /// Whether the runs of a replay tell their policies apart.
-    pub fn verdict(&self, hand_over: &HandOver, runs: &[Summary]) -> ReplayVerdict {
+    pub fn verdict(&self, hand_over: &HandOver, runs: &[PolicyFigures]) -> ReplayVerdict {
         let mut reasons = Vec::new();
         let same = self.policy.as_deref().and_then(|policy| runs.iter().find(|run| run.policy == policy));
         match (&self.policy, same) {
@@ -90,10 +129,11 @@ impl Recorded {
         if let (Some(same), Some(error)) = (same, &error) {
             reasons.extend(undecided(same, error, runs));
         }
+        reasons.extend(overlapping(runs));
         ReplayVerdict { decides: reasons.is_empty(), reasons, error }
     }
 
-    fn error_of(&self, run: &Summary) -> ReplayError {
+    fn error_of(&self, run: &PolicyFigures) -> ReplayError {
         let (of, over) = (figures(run), self.figures());
         let [makespan, context_switches, wait_p50, wait_p99] =
             std::array::from_fn(|place| change(of[place], over[place]));
@@ -101,7 +141,7 @@ impl Recorded {
     }
 
     /// How far the run under the recording's own policy is from it, in words.
-    pub fn distance(&self, runs: &[Summary]) -> Option<String> {
+    pub fn distance(&self, runs: &[PolicyFigures]) -> Option<String> {
         let policy = self.policy.as_deref()?;
         let run = runs.iter().find(|run| run.policy == policy)?;
         let part = |simulated: Option<u64>, recorded: Option<u64>| {
@@ -109,18 +149,18 @@ impl Recorded {
         };
         Some(format!(
             "Error of the replay under {policy}, the policy of the recording: makespan {}, voluntary switches {}, involuntary {}, migrations {}, wait p50 {}, p99 {}.",
-            part(Some(run.makespan_ns), Some(self.makespan_ns)),
-            part(Some(run.voluntary), self.voluntary),
-            part(Some(run.involuntary), self.involuntary),
-            part(Some(run.migrations), self.migrations),
-            part(run.wait_ns.p50, self.wait_ns.p50),
-            part(run.wait_ns.p99, self.wait_ns.p99),
+            part(Some(run.makespan_ns.median), Some(self.makespan_ns)),
+            part(Some(run.voluntary.median), self.voluntary),
+            part(Some(run.involuntary.median), self.involuntary),
+            part(Some(run.migrations.median), self.migrations),
+            part(run.wait_p50_ns.map(|wait| wait.median), self.wait_ns.p50),
+            part(run.wait_p99_ns.map(|wait| wait.median), self.wait_ns.p99),
         ))
     }
 }
 
 /// The differences between policies that are not larger than the replay's error.
-fn undecided(same: &Summary, error: &ReplayError, runs: &[Summary]) -> Vec<String> {
+fn undecided(same: &PolicyFigures, error: &ReplayError, runs: &[PolicyFigures]) -> Vec<String> {
     let mut reasons = Vec::new();
     for run in runs.iter().filter(|run| run.policy != same.policy) {
         let (of, over) = (figures(run), figures(same));
@@ -128,9 +168,7 @@ fn undecided(same: &Summary, error: &ReplayError, runs: &[Summary]) -> Vec<Strin
         let hidden: Vec<String> = (0..FIGURES.len())
             .filter_map(|place| {
                 let (error, difference) = (parts[place]?, change(of[place], over[place])?);
-                // By ratios: +100 % is as far as -50 %.
-                let [far, apart] = [error, difference].map(|part| part.max(-0.999_999).ln_1p().abs());
-                (far >= apart && far >= SMALLEST)
+                (differs(error) && distance(error) >= distance(difference))
                     .then(|| format!("{} {} (error {})", FIGURES[place], percent(difference), percent(error)))
             })
             .collect();
@@ -146,20 +184,47 @@ fn undecided(same: &Summary, error: &ReplayError, runs: &[Summary]) -> Vec<Strin
     reasons
 }
 
+/// The differences between policies that are not larger than those between seeds.
+fn overlapping(runs: &[PolicyFigures]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let Some((first, others)) = runs.split_first() else { return reasons };
+    for run in others {
+        let (of, over) = (intervals(run), intervals(first));
+        let hidden: Vec<String> = (0..FIGURES.len())
+            .filter_map(|place| {
+                let (of, over) = (of[place]?, over[place]?);
+                let difference = change(Some(of.median), Some(over.median))?;
+                (differs(difference) && of.overlaps(&over))
+                    .then(|| format!("{} {}", FIGURES[place], percent(difference)))
+            })
+            .collect();
+        if !hidden.is_empty() {
+            reasons.push(format!(
+                "The runs under {} and under {} overlap from seed to seed: {}.",
+                run.policy,
+                first.policy,
+                hidden.join(", ")
+            ));
+        }
+    }
+    reasons
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stats::Durations;
 
-    fn run(policy: &str, makespan_ns: u64, switches: u64, p50: u64) -> Summary {
-        let wait_ns = Durations { count: 9, p50: Some(p50), p90: Some(p50), p99: Some(p50), max: Some(p50) };
-        Summary {
+    fn run(policy: &str, makespan_ns: u64, switches: u64, p50: u64) -> PolicyFigures {
+        let exactly = |median: u64| Interval { median, ci_low: Some(median), ci_high: Some(median) };
+        PolicyFigures {
             policy: policy.to_owned(),
-            makespan_ns,
-            voluntary: switches,
-            context_switches: switches,
-            wait_ns,
-            ..Summary::default()
+            makespan_ns: exactly(makespan_ns),
+            voluntary: exactly(switches),
+            context_switches: exactly(switches),
+            wait_p50_ns: Some(exactly(p50)),
+            wait_p99_ns: Some(exactly(p50)),
+            ..PolicyFigures::default()
         }
     }
 
@@ -222,5 +287,24 @@ mod tests {
             assert!(!verdict.decides && verdict.error.is_none(), "{verdict:?}");
         }
         assert!(!HandOver::default().is_most() && !HandOver { wakeups: 100, ..handing }.is_most());
+    }
+
+    #[test]
+    fn policies_that_differ_by_less_than_seeds_are_not_told_apart() {
+        let around = |median: u64| Interval {
+            median,
+            ci_low: Some(median - median / 4),
+            ci_high: Some(median + median / 4),
+        };
+        let mut runs = [run("eevdf", 1_000_000, 100, 1_000), run("rr", 1_300_000, 300, 2_000)];
+        assert!(recorded(Some("eevdf")).verdict(&COMPUTING, &runs).decides);
+        for run in &mut runs {
+            run.makespan_ns = around(run.makespan_ns.median);
+        }
+        let verdict = recorded(Some("eevdf")).verdict(&COMPUTING, &runs);
+        assert_eq!(
+            verdict.reasons,
+            ["The runs under rr and under eevdf overlap from seed to seed: makespan +30.0 %."]
+        );
     }
 }

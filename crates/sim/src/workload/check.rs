@@ -31,6 +31,11 @@ impl Workload {
                 ));
             }
         }
+        for (place, cgroup) in (0..).zip(&self.cgroups) {
+            if cgroup.parent.is_some_and(|parent| parent >= place) {
+                return fail(format!("cgroup {} stands before the one that it is in", cgroup.name));
+            }
+        }
         for task in self.tasks.iter().chain(&self.templates) {
             self.check_task(task, machine)?;
         }
@@ -52,6 +57,9 @@ impl Workload {
         }
         if task.program as usize >= self.programs.len() {
             return fail(format!("task {name} has program {}, which is not there", task.program));
+        }
+        if let Some(cgroup) = task.cgroup.filter(|cgroup| *cgroup as usize >= self.cgroups.len()) {
+            return fail(format!("task {name} is in cgroup {cgroup}, which is not there"));
         }
         match task.application {
             Some(application) if application as usize >= self.applications.len() => {

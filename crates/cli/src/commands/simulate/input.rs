@@ -7,6 +7,7 @@ use anyhow::Context;
 use std::path::Path;
 use std::time::Duration;
 use swtch_profile::{Profile, file};
+use swtch_sim::WhatIf;
 use swtch_sim::plan::{self, Overrides, Plan, PlanError, Work};
 use swtch_sim::workloads;
 
@@ -68,6 +69,9 @@ fn overrides(args: &SimulateArgs) -> Overrides {
         every_tick: args.every_tick,
         own_profile: file::own_path().filter(|path| path.exists()).map(|path| path.display().to_string()),
         jitter: args.jitter,
+        seeds: args.seeds,
+        only_policies: false,
+        what_if: WhatIf { set: args.set.clone(), with: args.with.clone(), without: args.without.clone() },
     }
 }
 

@@ -2,10 +2,14 @@ use super::*;
 use crate::engine::{Engine, Options};
 use crate::machine::Machine;
 use crate::policies::RealTime;
+use crate::program::Op;
 use crate::sink::{Nothing, Sink, SwitchEvent, WakeEvent};
+use crate::workload::TaskClass;
 use crate::workloads::tests::{balance, check};
 use crate::workloads::{PingPong, Schbench};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
+use swtch_trace::tables::PrevState;
 
 fn switch(at_ns: u64, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> SwitchRow {
     SwitchRow {
@@ -107,11 +111,117 @@ fn names_processes_and_scope_come_from_the_tasks() {
         SwitchRow { ran_ns: Some(10), ..switch(30, 7, 0, PrevState::Sleeping) },
     ];
     let replayed = replay(&[task(7, true), task(9, false)], rows, &Costs::free()).unwrap();
-    assert_eq!(replayed.workload.tasks.len(), 1);
+    assert_eq!((replayed.recorded_tasks, replayed.workload.tasks.len()), (1, 2));
     assert_eq!((replayed.workload.tasks[0].name.as_str(), replayed.workload.tasks[0].process), ("app/7", 5));
     let compute = Op::Compute { work_ns: 10 };
     assert_eq!(ops(&replayed, "app/7"), [compute, Op::Sleep { ns: 10 }, compute]);
     assert!(replay(&[], Vec::new(), &Costs::free()).unwrap_err().to_string().contains("no task"));
+}
+
+/// A task outside the scope keeps its CPU for as long as it was seen there; what ran unseen is not made up.
+#[test]
+fn tasks_beside_the_recorded_ones_keep_their_cpus() {
+    let task = |tid, comm: &str, in_scope| TaskRow {
+        tid,
+        pid: tid,
+        comm: comm.to_owned(),
+        in_scope,
+        ..TaskRow::default()
+    };
+    let tasks = [task(7, "app", true), task(9, "noise", false)];
+    let rows = vec![
+        // It preempts until 40, goes away unseen, and is there again when the task has waited for 5 at 100.
+        SwitchRow { ran_ns: Some(10), ..switch(10, 7, 9, PrevState::Runnable) },
+        SwitchRow { waited_ns: Some(30), ..switch(40, 9, 7, PrevState::Runnable) },
+        SwitchRow { ran_ns: Some(10), ..switch(50, 7, 0, PrevState::Sleeping) },
+        SwitchRow { waited_ns: Some(5), ..switch(100, 9, 7, PrevState::Runnable) },
+        SwitchRow { ran_ns: Some(10), ..switch(110, 7, 0, PrevState::Sleeping) },
+    ];
+    let replayed = replay(&tasks, rows.clone(), &Costs::free()).unwrap();
+    let beside = &replayed.workload.tasks[1];
+    assert_eq!((beside.name.as_str(), beside.background, beside.start_ns), ("noise/cpu0", true, 10));
+    let compute = |work_ns| Op::Compute { work_ns };
+    assert_eq!(ops(&replayed, "noise/cpu0"), [compute(30), Op::Sleep { ns: 55 }, compute(5)]);
+    assert!(replayed.assumed.iter().any(|one| one.what == "other tasks"), "{:?}", replayed.assumed);
+    let without = Changes { without: vec!["noise".to_owned()], ..Changes::default() };
+    let alone = replay_changed(&tasks, rows.clone(), &Costs::free(), &without).unwrap();
+    assert_eq!(alone.workload.tasks.len(), 1);
+    let nobody = Changes { without: vec!["nobody".to_owned()], ..Changes::default() };
+    let error = replay_changed(&tasks, rows, &Costs::free(), &nobody).unwrap_err().to_string();
+    assert_eq!(error, "there is no task \"nobody\"; there are app, noise/cpu0");
+}
+
+#[test]
+fn tasks_keep_how_they_are_scheduled_and_what_is_missing_is_said() {
+    let task = |tid, nice, policy, realtime_priority| TaskRow {
+        tid,
+        pid: tid,
+        comm: "t".to_owned(),
+        in_scope: true,
+        nice,
+        policy,
+        realtime_priority,
+        cpus_allowed: (tid == 1).then(|| "0,2-3".to_owned()),
+        working_set_bytes: (tid == 1).then_some(4096),
+        ..TaskRow::default()
+    };
+    use swtch_trace::tables::SchedPolicy;
+    let tasks = [
+        task(1, Some(5), Some(SchedPolicy::Batch), None),
+        task(2, None, Some(SchedPolicy::Fifo), Some(40)),
+        task(3, Some(0), Some(SchedPolicy::Idle), None),
+        task(4, None, None, None),
+    ];
+    let rows = (1..=4).map(|tid| SwitchRow {
+        ran_ns: Some(10),
+        ..switch(20 * u64::from(tid), tid, 0, PrevState::Sleeping)
+    });
+    let replayed = replay(&tasks, rows, &Costs::free()).unwrap();
+    let specs = &replayed.workload.tasks;
+    assert_eq!((specs[0].nice, specs[0].class, specs[0].working_set_bytes), (5, TaskClass::Batch, 4096));
+    assert_eq!(specs[0].allowed, [0, 2, 3].map(swtch_units::CpuId::new));
+    assert_eq!((specs[1].nice, specs[1].priority), (-20, 40));
+    assert_eq!((specs[2].class, specs[3].nice), (TaskClass::Idle, 0));
+    assert_eq!(replayed.lacks, ["nice values", "working sets"]);
+    let value =
+        |what: &str| replayed.assumed.iter().find(|one| one.what == what).map(|one| one.value.as_str());
+    assert_eq!(value("nice values"), Some("0 for 1 of 4 tasks"));
+    assert_eq!(value("working sets"), Some("0 bytes for 3 of 4 tasks"));
+    assert_eq!(value("real-time tasks"), Some("nice -20 for 1 of 4 tasks"));
+}
+
+/// Two workers that a third wakes: their work is done by one thread, whose sleeps are shorter by what the other did meanwhile, and who does not wait
+/// for itself.
+#[test]
+fn fewer_threads_do_the_same_work_and_never_deadlock() {
+    let row = |at_ns, prev, next, ran_ns, waker| SwitchRow {
+        ran_ns: Some(ran_ns),
+        waited_ns: Some(0),
+        waker_tid: waker,
+        ..switch(at_ns, prev, next, PrevState::Sleeping)
+    };
+    let tasks = [1, 2].map(|tid| TaskRow {
+        tid,
+        pid: 1,
+        comm: "worker".to_owned(),
+        in_scope: true,
+        ..TaskRow::default()
+    });
+    // 1 runs to 10 and wakes 2, which runs to 30; 1 sleeps by a timer from 10 to 50 and runs to 60.
+    let rows = vec![
+        row(10, 1, 2, 10, Some(1)),
+        row(30, 2, 0, 20, None),
+        row(50, 0, 1, 0, None),
+        row(60, 1, 0, 10, None),
+    ];
+    let changes = Changes { threads: vec![("worker".to_owned(), 1)], ..Changes::default() };
+    let replayed = replay_changed(&tasks, rows.clone(), &Costs::free(), &changes).unwrap();
+    assert_eq!(replayed.workload.tasks.len(), 1);
+    let compute = |work_ns| Op::Compute { work_ns };
+    assert_eq!(ops(&replayed, "worker/1"), [compute(30), Op::Sleep { ns: 20 }, compute(10)]);
+    let many = Changes { threads: vec![("worker".to_owned(), 3)], ..Changes::default() };
+    let error = replay_changed(&tasks, rows, &Costs::free(), &many).unwrap_err().to_string();
+    assert!(error.starts_with("--set worker: threads is 3; expected 1 to 2"), "{error}");
 }
 
 /// Records a simulated run as the recorder would.
@@ -229,9 +339,12 @@ proptest! {
     fn no_recording_however_damaged_deadlocks(
         rows in prop::collection::vec(any_row(), 1..60),
         cpus in 1_u32..4,
+        threads in 0_u32..3,
     ) {
-        // Only tasks of the tables' scope can be missing; an error means that no task ran.
-        if let Ok(replayed) = replay(&[], rows, &Costs::free()) {
+        // Only tasks of the tables' scope can be missing; an error means that no task ran, or fewer than those threads.
+        let changes = (threads > 0).then(|| ("task".to_owned(), threads)).into_iter().collect();
+        let changes = Changes { threads: changes, ..Changes::default() };
+        if let Ok(replayed) = replay_changed(&[], rows, &Costs::free(), &changes) {
             check(&replayed.workload);
             let sums = balance(&replayed.workload);
             prop_assert_eq!(sums.posted, sums.acquired);
