@@ -453,14 +453,15 @@ def simulate(
 ) -> Simulation:
     """Runs a workload on a simulated machine under each policy.
 
-    spec: a workload by name, with parameters (`"hackbench:groups=2,loops=20"`); a file, `FILE.toml` or `FILE.json` of rt-app; a
-        Trace, or the path of one, `NAME.swtch`, to be replayed; a specification's text (of more than one line); or the same as a dict.
+    spec: a workload by name, with parameters (`"hackbench:groups=2,loops=20"`), or a file, `FILE.toml` or `FILE.json` of rt-app. It
+        may be a Trace, or the path of one, `NAME.swtch`, to be replayed. It may also be a specification's text (of more than one
+        line), or the same as a dict.
     policies: names, or one; those of the specification, else `eevdf`, when none is given.
     machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
     profile: a Profile, or its file, from which the costs are taken.
     seed: of everything random.
-    jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
-        task's CPU), or `none`; that of the specification, else `typical`.
+    jitter: what the seed changes besides the random parts of the workload. `typical` changes starts within 20 us, work within 1 %,
+        and the first task's CPU; `none` changes nothing. The default is that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
     trace: whether to keep a Trace of each policy, for `Simulation.trace`: in a directory, as `POLICY.swtch`, or with True in a temporary one.
 

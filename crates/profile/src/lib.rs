@@ -1,8 +1,8 @@
 //! The Profile: what a context switch costs on a machine, as data.
 //!
-//! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches next
-//! to a Profile, [`vocabulary`] has the words in them, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be
-//! true, [`compare`] says by which names the figures of two are compared, and how their machines differ.
+//! [`model`] holds the types of `swtch/profile/1`, and [`mod@file`] reads and writes them. [`samples`] is the table of raw batches next
+//! to a Profile. [`vocabulary`] has the words in them, and [`fields`] names what may be missing. [`mod@check`] refuses figures that
+//! cannot be true. [`compare`] names the figures of two Profiles that are compared, and shows how their machines differ.
 #![forbid(unsafe_code)]
 
 pub mod check;

@@ -24,7 +24,7 @@ pub(crate) fn make_program(found: &Found, folder: &Path) -> Result<PathBuf, Sche
     Err(SchedError::NotMade { name, how: in_words(status) })
 }
 
-/// Where a guest is to load a scheduler that is a file: the file becomes a program in `folder`, and its name takes the file's place.
+/// Where a guest is to load a scheduler that is a file. The file becomes a program in `folder`, and its name takes the file's place.
 ///
 /// # Errors
 /// When the file or its loader is not here, or it does not compile.

@@ -90,8 +90,8 @@ fn a_slice_of_round_robin_goes_on_after_a_sleep() {
     assert_eq!(schedule(workload, RealTime::with_slice_ns(3 * MS)), expected);
 }
 
-/// Slice 3 ms. Both begin with virtual run time 0 and half a slice: deadline 1.5. The first is caught by the tick at 2 (its next deadline
-/// is 5) and is then ahead of the average; the second runs until 4. From there on each gets whole slices, the one that was put back first
+/// Slice 3 ms. Both begin with virtual run time 0 and half a slice: deadline 1.5. The tick at 2 catches the first (its next deadline is
+/// 5), which is then ahead of the average. The second runs until 4. From there on each gets whole slices, the one that was put back first
 /// first.
 #[test]
 fn eevdf_gives_two_spinners_slices_in_turn() {
@@ -110,8 +110,8 @@ fn eevdf_gives_two_spinners_slices_in_turn() {
     assert_eq!(schedule(workload, Eevdf::with_slice_ns(3 * MS)), expected);
 }
 
-/// Slice 0.7 ms on one CPU: two tasks of 7 ms share it in half a slice each at first and whole ones after, 0.7 ms apart whatever the tick of
-/// 4 ms says; by the rules of 6.18 a slice lasts until that tick.
+/// Slice 0.7 ms on one CPU. Two tasks of 7 ms share it in half a slice each at first and whole ones after, 0.7 ms apart. The tick of 4 ms
+/// does not matter; by the rules of 6.18 a slice lasts until that tick.
 #[test]
 fn since_7_2_slices_end_when_they_are_over() {
     let tasks: &[(&[Op], u8, u64)] = &[(&[compute(7)], 0, 0), (&[compute(7)], 0, 0)];
@@ -126,10 +126,10 @@ fn since_7_2_slices_end_when_they_are_over() {
     assert!((19..=21).contains(&exact), "{exact}");
 }
 
-/// Task 1 sleeps at 3 with a lag of 0.5 ms (average 1.5, own 1). At 8 the other one is at 7 (deadlines renewed at the ticks at 6 and so on);
-/// task 1 is placed at 7 - 0.5 x 2 = 6, so the other one is ahead of the average of 6.5 and gives way at once. It sleeps again at 9 with no
-/// lag, comes back at 14 level with the other one and with a later deadline (15 against 14), and waits for the next tick: the other one is
-/// ahead of the average by then.
+/// Task 1 sleeps at 3 with a lag of 0.5 ms (average 1.5, own 1). At 8 the other one is at 7 (deadlines renewed at the ticks at 6 and so
+/// on). Task 1 is placed at 7 - 0.5 x 2 = 6. So the other one is ahead of the average of 6.5 and gives way at once. It sleeps again at 9
+/// with no lag. It comes back at 14 level with the other one and with a later deadline (15 against 14). It waits for the next tick: the
+/// other one is ahead of the average by then.
 #[test]
 fn eevdf_keeps_the_lag_of_a_sleeper() {
     let sleeper = [compute(1), sleep(5), compute(1), sleep(5), compute(1)];
@@ -218,7 +218,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Round robin: all others have a slice. Under the fair classes no task falls behind by more than a slice and a tick for each of
-    /// the others (EEVDF's bound on lag; CFS's period), twice that while the first slices differ.
+    /// the others. (EEVDF's bound on lag; CFS's period.) It may be twice that while the first slices differ.
     #[test]
     fn nobody_starves(tasks in 2_u64..30) {
         let others = (tasks - 1) as f64;

@@ -37,7 +37,7 @@ Examples:
   scx_flsched --only-pid $(pidof server)        only one process and what it starts
   scx_flsched --stats 2 --json                  counters every 2 s, as JSON, one object a line";
 
-/// How long a turn through a queue may take: the kernel ends a scheduler under which a task waits for 30 s, and its own threads may have to
+/// How long a turn through a queue may take. The kernel ends a scheduler under which a task waits for 30 s. Its own threads may have to
 /// wait several times until something is done.
 const TURN: Duration = Duration::from_secs(4);
 
