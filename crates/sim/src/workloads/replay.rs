@@ -1,8 +1,8 @@
 //! `replay`: a recorded trace as a workload that keeps its causes and effects.
 //!
-//! A trace says when every task ran; what another scheduler would make of the same work it does not say. So each task becomes a program:
-//! it computes what it computed; where it slept until another task woke it, it takes a semaphore that the other one posts at the same point
-//! of its own work; where an interrupt or a timer woke it, it sleeps as long as it slept.
+//! A trace says when every task ran; what another scheduler would make of the same work it does not say. So each task becomes a program. It
+//! computes what it computed. Where it slept until another task woke it, it takes a semaphore that the other one posts at the same point of
+//! its own work. Where an interrupt or a timer woke it, it sleeps as long as it slept.
 
 mod track;
 
@@ -57,8 +57,8 @@ pub struct Replayed {
 /// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing. Every semaphore that is taken
 /// is posted, in an order in which no task waits for an event later than its own. So a replay cannot deadlock.
 ///
-/// Work is what the tasks computed on the machine of the recording, whose speed is the reference. What the simulator charges for calls and
-/// wake-ups by `costs` is taken off, because the recorded times have it in them already; so is the measured cost of switches.
+/// Work is what the tasks computed on the machine of the recording, whose speed is the reference. The recorded times have in them what the
+/// simulator charges for calls and wake-ups by `costs`. So that is taken off, and so is the measured cost of switches.
 ///
 /// # Errors
 /// When no task of the recording ran.
