@@ -70,8 +70,8 @@ struct Args {
 const POLICIES: [&str; 6] = ["max-fair", "max-perf", "min-fair", "similar-min-fair", "uni-fair", "r-fair"];
 
 const MORE: &str = "\
-Good for: programs that compute, on a machine with cores of two to four kinds, when each is to keep most of what an equal share would give it, and
-the machine is to get the most done besides.
+Good for: programs that compute, on a machine with cores of two to four kinds. Each keeps most of what an equal share would give it, and the
+machine gets the most done besides.
 Bad for: latency. A task that wakes waits for a slice to end, up to 30 ms, when no core is idle. Tasks that may not use every
 CPU stay outside of the sharing.
 

@@ -26,8 +26,8 @@ struct Args {
 }
 
 const MORE: &str = "\
-Good for: many tasks that pass messages to each other in pipes, or wait for each other often, and throughput that counts more than the
-latency of one: they are switched several times less.
+Good for: many tasks that pass messages to each other in pipes, or wait for each other often, where throughput counts more than the
+latency of one. They are switched several times less.
 Bad for: latency. A task that sleeps waits, when it wakes, for the slices of all tasks in its queue, one after the other. Queues are
 never pulled from: load that is uneven stays uneven until tasks sleep or start.
 
