@@ -1,14 +1,14 @@
-//! What recording costs what is recorded: CPU time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
-//! CPU, and the size of what it writes.
+//! What recording costs the program that is recorded. It measures the CPU time that each recorder adds to a switch of
+//! `perf bench sched pipe`, pinned to one CPU, and the size of what it writes.
 //!
-//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order, each next to a run beside a process that sleeps, and then says how long
-//! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
-//! Last comes what `serve` and `--counts` take themselves, beside 300,000 switches a second and beside 10,000 threads. `SWTCH_ONLY=own` does only that,
-//! `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders.
-//! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
+//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order. Each run is next to one with
+//! only a process that sleeps. It then prints how long swtch's programs ran by the kernel's count (`kernel.bpf_stats_enabled`, root only).
+//! Among the tests it runs one short launch. Last comes what `serve` and `--counts` take themselves, beside 300,000 switches a second and
+//! beside 10,000 threads. `SWTCH_ONLY=own` does only that, `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders. A recorder
+//! that is not there or not permitted is left out, and said so. It asserts nothing about time.
 //!
-//! `SWTCH_BEFORE=PATH` compares with another build of swtch instead: each recorder of both, one right after the other in random order, and the
-//! ratio of what a switch takes with the two.
+//! `SWTCH_BEFORE=PATH` compares with another build of swtch instead. It runs each recorder of both, one right after the other in random
+//! order, and prints the ratio of the times of a switch.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;

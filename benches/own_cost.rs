@@ -1,5 +1,5 @@
-//! What recorders take themselves: CPU time of their process and of their programs in the kernel, beside a load with a known rate of switches and
-//! beside threads that sleep.
+//! What recorders take themselves: CPU time of their process and of their programs in the kernel. One load has a known rate of switches,
+//! the other is threads that sleep.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use std::io::{Read, Write};

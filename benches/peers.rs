@@ -1,9 +1,9 @@
-//! swtch next to the tools people already use, on one CPU, interleaved in random order: how well do the figures agree, and how
+//! swtch next to the tools people already use, on one CPU, interleaved in random order. How well do the figures agree, and how
 //! much does each vary from launch to launch?
 //!
-//! `cargo bench -p swtch --bench peers` runs 12 launches of `swtch measure --quick`, `perf bench sched pipe` and lmbench's `lat_ctx` (found
-//! on PATH, or named by `LAT_CTX`); a tool that is not there is left out, and said so. Among the tests it runs one short launch.
-//! It prints ratios and coefficients of variation, and asserts nothing about time.
+//! `cargo bench -p swtch --bench peers` runs 12 launches of `swtch measure --quick`, `perf bench sched pipe` and lmbench's `lat_ctx`.
+//! `lat_ctx` is found on PATH, or named by `LAT_CTX`. A tool that is not there is left out, and the output says so. Among the tests it runs
+//! one short launch. It prints ratios and coefficients of variation, and asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;

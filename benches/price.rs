@@ -1,11 +1,11 @@
-//! Is the bill right? The same work with and without a known number of switches, on one CPU: the time that is lost next to the time
-//! that `swtch record` says was lost.
+//! Is the bill right? The same work with and without a known number of switches, on one CPU. The time that is lost is compared with
+//! the time that `swtch record` reports as lost.
 //!
-//! `cargo bench -p swtch --bench price` does some work, then hands a byte to another process and waits for it to come back, again and again;
-//! next to it, the same with a pipe to itself, where nothing switches, and for the other process's part a byte through a pipe without work.
-//! What the first takes longer is lost to switching. The three take turns within one process, so that slow phases of the machine meet all.
-//! Recording has a cost of its own, so the time is taken from a run that is not recorded, and the bill from one that is, right after it.
-//! Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
+//! `cargo bench -p swtch --bench price` does some work, hands a byte to another process, waits until it comes back, and repeats. It is
+//! compared with the same work and a pipe to itself, where nothing switches. The other process's part is a byte through a pipe without
+//! work. What the first takes longer is lost to switching. The three take turns within one process, so that slow phases of the machine meet
+//! all. Recording has a cost of its own. So the time is taken from a run that is not recorded, and the bill from a recorded run right after
+//! it. Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
@@ -96,8 +96,8 @@ impl Way {
     }
 }
 
-/// Never inlined: the same instructions at the same place in every turn, for two copies of a loop may differ by some percent, which is more than
-/// what is to be measured.
+/// Never inlined, so that every turn runs the same instructions at the same place. Two copies of a loop may differ by some percent, which
+/// is more than the difference to be measured.
 #[inline(never)]
 fn work(steps: u64, numbers: &mut [u64; 512]) {
     for step in 0..steps as usize {

@@ -1,5 +1,5 @@
-//! Whether the intervals of figures from windows hold the whole: three workloads are recorded with every switch, and windows are then drawn from the recording
-//! as `swtch record --counts` draws them, a thousand times.
+//! Whether the intervals of figures from windows hold the whole. Three workloads are recorded with every switch. Windows are then drawn
+//! from the recording a thousand times, as `swtch record --counts` draws them.
 //!
 //! `cargo bench -p swtch --bench windows` takes 20 s a workload; `SWTCH_SEED=N` draws other windows. Among the tests it runs one short recording of
 //! each, and asserts nothing about time.

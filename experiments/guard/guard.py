@@ -2,9 +2,9 @@
 
     python3 experiments/guard/guard.py --swtch target/release/swtch --neutral 200 --injected 51 -o guard.json
 
-Every variant of services.c is compiled, and checked against the baseline of the plain program: by `swtch check` in a deterministic guest, and by a gate
-on its elapsed time on this machine (the median of 9 runs, at most 5 % over that of 9 runs of the plain program before it). A run that is cut off
-continues where it stopped: results are written line by line.
+Every variant of services.c is compiled, and checked against the baseline of the plain program. `swtch check` does so in a deterministic
+guest, and a gate does so by elapsed time on this machine. The gate takes the median of 9 runs, at most 5 % over that of 9 runs of the plain
+program before it. A run that is cut off continues where it stopped: results are written line by line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /*
- * A client and five services that call each other, the programs of the experiment with swtch check: as threads with a condition variable
- * (-DTRANSPORT=0), as processes with pipes (1), and as threads with semaphores and naps (2). Every call is two switches or so. At
+ * A client and five services that call each other, the programs of the experiment with swtch check. They are threads with a condition
+ * variable (-DTRANSPORT=0), processes with pipes (1), or threads with semaphores and naps (2). Every call is two switches or so. At
  * place INJECT of the code, PINGS calls more are made.
  */
 #define _GNU_SOURCE

@@ -3,8 +3,8 @@
     python functions/native/build.py --out target/functions/wheels
     python experiments/serverless/constructs.py [--rounds N] [--nice N]
 
-Each condition is a fresh process; rounds take all of them in an order of their own, so that what else the machine does meets all alike. Ratios are to
-C's pipes, pinned, of the same round; the interval of their median is of order statistics.
+Each condition is a fresh process. Each round takes all of them in an order of its own, so that other load on the machine meets all alike.
+Ratios are to C's pipes, pinned, of the same round; the interval of their median is of order statistics.
 """
 
 from __future__ import annotations

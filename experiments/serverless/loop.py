@@ -2,9 +2,10 @@
 
     python experiments/serverless/loop.py [--rounds N] [--period 100ms,20ms] [--tiers 128,256] [--work-ms N] [--out FILE]
 
-The function calls the loop through ctypes, so that both do the same instructions. In each round every tier has both once, in random order, with
-the same iterations, and both begin at the same place in the quota's period. Iterations differ between rounds by a quarter up or down: a latency
-under a quota is a number of periods, and at one number of iterations a tenth of a ms may be a period more. It needs cc, the package swtch, and the right to make cgroups.
+The function calls the loop through ctypes, so that both do the same instructions. In each round every tier has both once, in random order,
+with the same iterations. Both begin at the same place in the quota's period. Iterations differ between rounds by a quarter up or down. A
+latency under a quota is a number of periods. At one number of iterations a tenth of a ms may be a period more. It needs cc, the package
+swtch, and the right to make cgroups.
 """
 
 from __future__ import annotations

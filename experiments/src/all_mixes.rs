@@ -1,4 +1,5 @@
-//! All C(23, 6) = 100,947 mixes of 23 applications on two fast and four slow cores, ideal schedules (slides 15, 16 and 34 of Kim and Huh).
+//! All C(23, 6) = 100,947 mixes of 23 applications on two fast and four slow cores. The schedules are ideal (slides 15, 16 and 34 of Kim
+//! and Huh).
 
 use crate::mix::{Evaluator, Percent, SIZE};
 use crate::registry::Options;

@@ -1,5 +1,5 @@
-//! What a published row allows, whatever the applications were: every mix of six speedups that gives that row under max-perf, and what the
-//! other policies then can give.
+//! What a published row allows, whatever the applications were. It takes every mix of six speedups that gives that row under max-perf. It
+//! shows what the other policies can give then.
 
 use crate::mix::{Evaluator, Percent, SIZE, published_policies};
 use crate::table::{Row, Table};

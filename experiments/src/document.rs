@@ -107,8 +107,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts a page's rows: those that say `within`, `departs` or `calibrated` in their last cell, `confirmed` in their second, and those of
-    /// tables of differences, where bold figures miss their aim.
+    /// Counts a page's rows: those that say `within`, `departs` or `calibrated` in their last cell, and `confirmed` in their second. It
+    /// also counts the rows of tables of differences, where bold figures miss their aim.
     pub fn of(page: &str) -> Self {
         let mut counted = Self::default();
         let mut of_differences = false;

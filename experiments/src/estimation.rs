@@ -1,4 +1,4 @@
-//! Kim and Huh's scheduler with everything that an ideal schedule leaves out: speeds are sampled, shares are handed out in rounds, tasks
+//! Kim and Huh's scheduler with everything that an ideal schedule leaves out. Speeds are sampled, shares are handed out in rounds, tasks
 //! are swapped (IEEE TC 67(8), 2018, and slides).
 
 use crate::mix::{Percent, SIZE, published_policies};

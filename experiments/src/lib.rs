@@ -1,7 +1,7 @@
 //! Published tables about context switches and fair schedulers, each computed again and compared.
 //!
-//! An experiment is a function from options to tables ([`EXPERIMENTS`]); every row says what was published, what comes out here and within
-//! which tolerance, or why it does not. `docs/results` has the tables with the text around them.
+//! An experiment is a function from options to tables ([`EXPERIMENTS`]). Every row has the published figure, the figure that comes out
+//! here, and its tolerance or why it is not met. `docs/results` has the tables with the text around them.
 //!
 //! Modules: `registry` names the experiments, a module each: `all_mixes`, `allowed`, `estimation`, `guaranteed`, `hackbench`, `mix`, `mixes`, `npb`,
 //! `parallel`, `phi`, `r_fair`, `regions`, `ring`, `speedups`, `two_apps`; [`cache_model`] is a cache that tasks take turns in; `table` and `document`

@@ -64,7 +64,7 @@ impl Figures {
         found.and_then(Value::as_f64).with_context(|| format!("no figure {}", path.join("/")))
     }
 
-    /// A curve of a figure at `x`: between two of its points on the line through them, beyond the last on the line through the last two.
+    /// A curve of a figure at `x`. Between two of its points it is the line through them, beyond the last the line through the last two.
     ///
     /// # Errors
     /// When there is none, or it has fewer than two points.

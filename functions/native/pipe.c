@@ -1,5 +1,6 @@
-/* Two threads pass one byte back and forth over two pipes, and one thread through one pipe as the baseline: what Python's
- * handler measures, without the interpreter. ctypes gives the interpreter's lock back during these calls. */
+/* Two threads pass one byte back and forth over two pipes, and one thread through one pipe as the baseline. Python's
+ * handler measures the same; this is without the interpreter. ctypes gives the interpreter's lock back during these
+ * calls. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -159,8 +159,8 @@ class Limits:
     memory_limit_bytes: int | None
     """The tightest memory limit of its cgroups, in bytes."""
     available_memory_bytes: int | None
-    """Memory that can be taken without swapping, in bytes: what the machine has available (`MemAvailable`)
-    or what the cgroups leave of their limits, whichever is less.
+    """Memory that can be taken without swapping, in bytes. It is what the machine has available
+    (`MemAvailable`) or what the cgroups leave of their limits, whichever is less.
     """
     cgroup_versions: tuple[int, ...]
     """Versions of the cgroups that are mounted: 1, 2."""

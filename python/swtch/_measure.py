@@ -45,11 +45,11 @@ def measure(
     time_limit: seconds after which whatever is left is given up, at least 0.5.
     max_array: the largest array of the sweep, in bytes or as text.
     seed: of the random order of conditions; drawn from the time when left out.
-    progress: called before each of the many short launches with the fraction done (0 to 1), the seconds until the time
-        limit, and what is measured next. What it raises ends the measurement and reaches the caller.
+    progress: called before each of the many short launches. It receives the fraction done (0 to 1), the seconds until
+        the time limit, and what is measured next. What it raises ends the measurement and reaches the caller.
 
-    Raises `UsageError` for a wish that cannot be met, `MeasureError` when nothing could be measured, and `Interrupted`,
-    a `KeyboardInterrupt`, within a fraction of a second of Ctrl-C; its `profile` holds what was complete.
+    Raises `UsageError` for a wish that cannot be met and `MeasureError` when nothing could be measured. Ctrl-C raises
+    `Interrupted`, a `KeyboardInterrupt`, within a fraction of a second. Its `profile` holds what was complete.
 
     >>> profile = swtch.measure(methods="pipe", placements="same-cpu", time_limit=2)
     >>> {row.method for row in profile.direct}

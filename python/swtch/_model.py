@@ -10,8 +10,9 @@ Ended = Literal["complete", "precision", "time-limit", "interrupted"]
 Ctrl-C."""
 
 RegionKind = Literal["fits", "interferes", "exceeds"]
-"""The three regions of Li, Ding and Shen (ExpCS 2007, section 3.1): both arrays fit and the curve is flat; one fits and both
-do not, and it rises; one task alone misses too, and the difference no longer grows."""
+"""The three regions of Li, Ding and Shen (ExpCS 2007, section 3.1). In the first both arrays fit and the curve is flat. In
+the second one fits and both do not, and the curve rises. In the third one task alone misses too, and the difference no
+longer grows."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,8 @@ class Knee:
 
 @dataclass(frozen=True)
 class Message:
-    """What a message through a pipe or a socket takes, one write and one read, when no task has to be woken: all
-    messages are written, then all are read.
+    """The time of a message through a pipe or a socket, one write and one read, when no task has to be woken.
+    All messages are written, then all are read.
     """
 
     carrier: str

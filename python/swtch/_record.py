@@ -17,8 +17,9 @@ from ._errors import Interrupted, RecordError
 from ._trace import Trace
 
 Progress = Callable[[float, Optional[int], int, int], object]
-"""Called some ten times a second while a recording runs: with the seconds since its beginning, switches so far (`None` where the source does not count them
-while it records), tasks, and events lost. False ends the recording; so does what it raises, which reaches the caller."""
+"""Called some ten times a second while a recording runs. It receives the seconds since its beginning, switches so far, tasks, and events
+lost. Switches are `None` where the source does not count them while it records. False ends the recording; so does what it raises, which
+reaches the caller."""
 Source = Literal["bpf", "perf", "procfs"]
 Mode = Literal["events", "counts"]
 Cost = Literal["in-place", "profile"]
@@ -69,12 +70,12 @@ def record(
     stacks: record the code that gives up its CPU, is interrupted or wakes other tasks, in `trace.stacks`. It needs BPF. Python's own functions have
         names under `python -X perf` (3.12 and later).
     sample: while it counts, the share of the time in which every switch is seen, in short windows at random: 1 sees all, 0 none.
-    progress: called some ten times a second with the seconds so far, the switches (`None` where they are not counted meanwhile), the tasks, and
-        the events lost. Returning False ends the recording; what it raises ends it too and reaches the caller.
+    progress: called some ten times a second with the seconds so far, the switches, the tasks, and the events lost. The switches are `None`
+        where they are not counted meanwhile. Returning False ends the recording; what it raises ends it too and reaches the caller.
 
-    Raises `UsageError` for a wish that cannot be met, `OSError` for a command that cannot be started or a directory that cannot be written
-    (`FileNotFoundError`, `FileExistsError` ...), `RecordError` when nothing can be recorded, and `Interrupted`, a `KeyboardInterrupt`,
-    within a fraction of a second of Ctrl-C; its `trace` holds what was recorded. A command is then asked to end (SIGTERM).
+    Raises `UsageError` for a wish that cannot be met. Raises `OSError` for a command that cannot be started or a directory that cannot be
+    written (`FileNotFoundError`, `FileExistsError` ...). Raises `RecordError` when nothing can be recorded. Ctrl-C raises `Interrupted`, a
+    `KeyboardInterrupt`, within a fraction of a second; its `trace` holds what was recorded. A command is then asked to end (SIGTERM).
 
     >>> trace = swtch.record(["sleep", "0.05"])
     >>> trace.scope.command, trace.exit_status

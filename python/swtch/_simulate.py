@@ -599,8 +599,8 @@ def simulate(
     machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
     profile: a Profile, or its file, from which the costs are taken.
     seed: of everything random.
-    jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
-        task's CPU), or `none`; that of the specification, else `typical`.
+    jitter: what the seed changes besides the random parts of the workload. `typical` changes starts within 20 us, work within 1 %,
+        and the first task's CPU; `none` changes nothing. The default is that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
     seeds: of a replay, with how many seeds each policy runs; six, when none is given.
     sets, beside, without: of a replay, changes to tasks (`"web:nice=19,cpus=0"`; keys are `nice`, `policy`, `cpus` and `threads`), workloads

@@ -87,7 +87,8 @@ fn is_honest(one: &Value) {
 /// What a switch takes changes by so much on a shared machine between the Profile that prices and the runs, as a factor.
 const WANDERS: f64 = 1.5;
 
-/// The least that hand-overs cost goes with them, and of a program whose own code around them is short, all of the saving is within the most.
+/// The least that hand-overs cost is saved when they are gone. For a program whose own code around them is short, all of the saving is
+/// within the most.
 fn hand_overs_cost_what_goes(one: &Value, saved: f64) {
     is_honest(one);
     let end = |end: &str| one["cost"][end].as_f64().unwrap();

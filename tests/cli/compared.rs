@@ -61,7 +61,8 @@ fn counts_are_those_of_perf_stat() {
             .unwrap_or_else(|| panic!("{complaint}"));
         let perf: u64 = line.split(',').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
         let tasks = summary["tasks"].as_array().unwrap();
-        // Those that the shell made and that did not get as far as exec have its name too: the shell is the one that did most.
+        // Those that the shell made and that did not get as far as exec have its name too. So the shell is the one that did
+        // most.
         let of = |task: &Value| task["voluntary"].as_u64().unwrap() + task["involuntary"].as_u64().unwrap();
         let own = tasks.iter().filter(|task| task["comm"] == "pings").max_by_key(|task| of(task)).unwrap();
         // Before exec, a busy machine may preempt it any number of times.
@@ -84,7 +85,8 @@ fn nothing_is_lost_at_the_rate_of_hackbench() {
         let home = home();
         let command = ["perf", "bench", "sched", "messaging", "-g", "6", "-l", "300"];
         let (summary, _) = recorded(home.path(), mode, &command);
-        // In a window the kernel may refuse storage for a task that was just made: one wait of one window is not seen, and is counted.
+        // In a window the kernel may refuse storage for a task that was just made. Then one wait of one window is not seen, and is
+        // counted.
         let losses = summary["losses"].as_array().unwrap();
         let of_windows =
             |row: &&Value| row["what"].as_str().unwrap().starts_with("arrivals of tasks in windows");

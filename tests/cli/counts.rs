@@ -111,7 +111,8 @@ fn of_fifty_thousand_short_processes_none_is_lost() {
     assert!((kernels..=kernels + 50).contains(&involuntary), "{involuntary} for {printed:?}");
 }
 
-/// The sums of each of many short tasks are those that the kernel gives its parent, whatever the windows see; and what they see is marked.
+/// The sums of each of many short tasks are those that the kernel gives its parent, whatever the windows see. Figures from the windows are
+/// marked.
 #[test]
 fn counts_of_short_tasks_are_exact_without_a_program_at_a_switch() {
     const TEST: &str = "counts_of_short_tasks_are_exact_without_a_program_at_a_switch";

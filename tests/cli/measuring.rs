@@ -129,8 +129,8 @@ fn with_launches(place: &Path, name: &str, figures: &[(f64, Vec<f64>)]) -> PathB
     file
 }
 
-/// What was printed of two kernels: an interval of 1.61 to 1.66 and "only noise", a ratio of 1.33 of the medians 6.58 and 6.19, and an interval from
-/// -22.14 to 2.95.
+/// The output for two kernels had an interval of 1.61 to 1.66 and "only noise". It had a ratio of 1.33 of the medians 6.58 and 6.19, and an
+/// interval from -22.14 to 2.95.
 #[test]
 fn a_ratio_is_that_of_its_medians_and_its_verdict_that_of_its_interval() {
     let home = home();

@@ -185,8 +185,8 @@ fn working_sets_are_estimated_when_asked_for() {
     assert!(gap["why"].as_str().unwrap().contains("--working-set"), "{gap}");
 }
 
-/// The tasks that ran while a recorded task waited: between a preemption and its return, the tasks in front have switches of their own, and the time that each
-/// of them ran. Two of them, so that one switch is between tasks that were not recorded.
+/// The tasks that ran while a recorded task waited. Between a preemption and its return, each task in front has switches of its own, and
+/// the time that it ran. Two of them, so that one switch is between tasks that were not recorded.
 #[test]
 fn a_wait_is_made_of_what_those_in_front_ran() {
     const TEST: &str = "a_wait_is_made_of_what_those_in_front_ran";
@@ -290,7 +290,7 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     assert!(found[0]["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
 }
 
-/// A command that never ends is recorded for a time and asked to end; how long it takes to do so is not in the rates.
+/// A command that never ends is recorded for a time and asked to end. The time until it does so is not in the rates.
 #[test]
 fn a_duration_ends_the_command_and_its_own_end_is_not_counted() {
     let home = priced();

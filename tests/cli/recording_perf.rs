@@ -404,8 +404,8 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     assert!(why(&found).contains("more is not permitted"), "{}", why(&found));
 }
 
-/// In a container that was not given the capabilities, neither root nor a file's capabilities have them, and a sysctl of the whole machine loosens
-/// its security: none of that is advised.
+/// In a container that was not given the capabilities, neither root nor a file's capabilities have them. A sysctl of the whole machine
+/// loosens its security. None of that is advised.
 #[test]
 fn what_would_permit_nothing_is_not_advised() {
     const TEST: &str = "what_would_permit_nothing_is_not_advised";

@@ -140,7 +140,7 @@ fn a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures() {
     assert!(sum("rejected_windows", "figure=\"run_seconds\"") == 0.0, "{text}");
 }
 
-/// cpu and cpuacct are two trees here, and a group of the one has the path of a group of the other in which other tasks are.
+/// cpu and cpuacct are two trees here. A group of the one has the path of a group of the other in which other tasks are.
 #[test]
 fn a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them() {
     const TEST: &str = "a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them";

@@ -3,9 +3,13 @@
 //! A comment before a block names where its output comes from, so that a test does not depend on the figures of a busy machine:
 //!
 //! - `<!-- shown: run -->`: the command prints the same on every machine, and runs here;
-//! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`, `<!-- shown: comparison NAME -->`, `<!-- shown: tried NAME -->`, `<!-- shown: accuracy NAME -->`: what
-//!   `swtch measure`, `swtch record`, `swtch doctor`, `swtch compare`, `swtch try` and `swtch sched accuracy` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`,
-//!   `fixtures/machines/NAME`, `fixtures/comparisons/NAME.json`, `fixtures/tried/NAME.json`, `fixtures/NAME/accuracy.json`; `advised NAME` is a recording with `--advise`.
+//! - `<!-- shown: KIND NAME -->`: what a command prints of a fixture, by the kind:
+//!   - `profile`: `swtch measure` of `fixtures/profiles/NAME.json`;
+//!   - `recording`: `swtch record` of `fixtures/traces/NAME.swtch`, and `advised` the same with `--advise`;
+//!   - `doctor`: `swtch doctor` of `fixtures/machines/NAME`;
+//!   - `comparison`: `swtch compare` of `fixtures/comparisons/NAME.json`;
+//!   - `tried`: `swtch try` of `fixtures/tried/NAME.json`;
+//!   - `accuracy`: `swtch sched accuracy` of `fixtures/NAME/accuracy.json`.
 //!
 //! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (that many at most). Studies of `swtch ai` and
 //! `swtch faas` are shown by `python/tests/test_shown.py`.

@@ -545,8 +545,8 @@ fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
     assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }
 
-/// The table of fixtures/accuracy, simulated by this program: the same input gives the same bytes on any machine, so a row that is further off
-/// was made worse by a change.
+/// The table of fixtures/accuracy, simulated by this program. The same input gives the same bytes on any machine, so a row that is further
+/// off was made worse by a change.
 #[test]
 fn no_row_of_the_table_of_errors_gets_worse() {
     let home = home();

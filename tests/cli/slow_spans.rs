@@ -10,9 +10,9 @@ use std::process::Command;
 
 const TEST: &str = "the_injected_causes_of_slow_spans_are_found";
 
-/// A program that writes its spans itself. Every eighth span is slow by one cause: another thread holds its lock, a real-time task has its CPU, or the
-/// quota of its cgroup is used up. The id of a span is how long its thread ran in it, and how long the quota stopped its cgroup, by the kernel's own
-/// accounts of both.
+/// A program that writes its spans itself. Every eighth span is slow by one cause. Another thread holds its lock, a real-time task has its
+/// CPU, or the quota of its cgroup is used up. The id of a span holds how long its thread ran in it, and how long the quota stopped its
+/// cgroup. Both are from the kernel's own accounts.
 const PROGRAM: &str = r#"
 import json, os, sys, threading, time
 cpu, hog, quota = int(sys.argv[1]), sys.argv[2] == "hog", sys.argv[3]

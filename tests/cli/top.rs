@@ -308,7 +308,7 @@ fn it_stops_as_a_shell_wants_and_goes_on() {
         stat.rsplit(") ").next().unwrap().chars().next().unwrap()
     };
     let begun = Instant::now();
-    // Where no shell takes care of its process group, the kernel ignores the wish to stop, and it goes on at once: what was written stays.
+    // Where no shell takes care of its process group, the kernel ignores the wish to stop. It goes on at once, and its output stays.
     while !terminal.written().contains("\x1b[?1049l") {
         assert!(begun.elapsed() < Duration::from_secs(60), "the terminal is not given back");
         std::thread::sleep(Duration::from_millis(10));

@@ -25,7 +25,8 @@ fn ready(test: &str) -> Option<(Home, String)> {
     Some((home, program.to_str().unwrap().to_owned()))
 }
 
-/// One of the settings whose command line has `remedy` is among those tried, every row says what predicted it, and what is kept is not worse.
+/// One of the settings whose command line has `remedy` is among those tried. Every row names what predicted it, and the kept setting is not
+/// worse.
 fn finds(test: &str, found: &Value, remedy: &str) {
     let candidates = found["candidates"].as_array().unwrap();
     let is_remedy = |one: &&Value| one["command"].as_str().unwrap().contains(remedy);

@@ -32,7 +32,8 @@ pub const TRACE: &str = "waits.swtch";
 /// The waits of a recording, from the exported switches alone.
 #[derive(Default)]
 pub struct Replay {
-    /// What had the CPU while one program waited, ns by name: between two switches on a CPU, the task that leaves at the second one had it.
+    /// The tasks that had the CPU while one program waited, ns by name. Between two switches on a CPU, the task that leaves at the second
+    /// one had it.
     behind: HashMap<String, u64>,
     /// How long each program waited after wake-ups, ns.
     woken: HashMap<String, u64>,

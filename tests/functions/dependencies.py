@@ -1,7 +1,7 @@
 """What the functions' manifests ask for directly, what docs/dependencies.md says of it, and which licences may be.
 
-Rust's crates have cargo-deny and `cargo xtask test dependencies` for it. Here each language's own tests look the licences up where its tool
-has put what it downloaded; checks that need only the manifests run without any tool.
+Rust's crates have cargo-deny and `cargo xtask test dependencies` for it. Here each language's own tests look up the licences where its tool
+has put its downloads. Checks that need only the manifests run without any tool.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every direct dependency of the functions is explained in docs/dependencies.md, under a licence that may be; what manifests alone tell.
 
-That the licence of a Go module or a Maven artifact is the one in the list is checked beside the tests of these languages, which download them.
+The licence of a Go module or a Maven artifact must be the one in the list. The tests of these languages check that, as they download them.
 """
 
 from __future__ import annotations

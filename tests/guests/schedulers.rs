@@ -128,8 +128,8 @@ impl Machine {
         format!("{}|{}|{speedups}|{slowdowns}|{others}", self.name, self.options)
     }
 
-    /// How fast each program was, relative to the fastest kind, from the time that it had on each: emulated CPUs are not equally fast, but a slower
-    /// one is held up by exactly the program's factor.
+    /// How fast each program was, relative to the fastest kind, from the time that it had on each. Emulated CPUs are not equally fast, but
+    /// a slower one is held up by exactly the program's factor.
     fn speeds(&self, said: &str, policy: &str) -> [f64; 6] {
         let start = format!("{} {policy}", self.name);
         let part = said.split("RESULT ").find_map(|part| part.strip_prefix(start.as_str())).unwrap();
@@ -236,8 +236,8 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
     assert!(big.iter().all(|done| most < done * 1.5), "{big:?}");
 }
 
-/// Runs the loads of `stress.sh`, each for this many seconds with a crowd of this many tasks. The guest's time is that of its instructions: where it
-/// is this machine's, whatever else runs here makes turns longer, and the kernel's watchdogs end what would have been in time.
+/// Runs the loads of `stress.sh`, each for this many seconds with a crowd of this many tasks. The guest's time is that of its instructions.
+/// Where it is this machine's, other programs here make turns longer. The kernel's watchdogs then end a task that would have been in time.
 fn survives(scheduler: &str, seconds: &str, crowd: &str) {
     let _machine = machine();
     let programs =

@@ -240,8 +240,8 @@ fn counted_instructions_give_the_same_figures_twice() {
     }
     let _machine = machine();
     let home = home();
-    // Processes that wake each other through a pipe, on several CPUs, and thousands of moments in which every CPU sleeps: there, QEMU's
-    // own threads have to be kept in step.
+    // Processes that wake each other through a pipe, on several CPUs. There are thousands of moments in which every CPU sleeps. There,
+    // QEMU's own threads have to be kept in step.
     let script = "exec {never}<> <(:)
 took() { local began=${EPOCHREALTIME/./}; $1 $2; local ended=${EPOCHREALTIME/./}; echo $1 $((ended - began)); }
 spin() { local k; for ((k = 0; k < $1; k++)); do :; done; }
@@ -268,7 +268,7 @@ while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%
         .map(|(what, us)| (what, us.parse().unwrap()))
         .collect();
     assert_eq!(took.len(), 8, "{took:?}");
-    // What the kernel does after its boot would be in the first of them: it made 200 naps take 7 times as long, and 800 as long as 200.
+    // The kernel's work after its boot would be in the first of them. It made 200 naps take 7 times as long, and 800 as long as 200.
     let again = took[0].1 / took[6].1;
     assert!(
         (0.95..=1.05).contains(&again),
@@ -276,7 +276,8 @@ while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%
     );
     for pair in took.chunks(2) {
         let (what, ratio) = (pair[0].0, pair[1].1 / pair[0].1);
-        // Four times the instructions and the naps: what is not four times as much is a tick more or less, and the first faults of a page.
+        // Four times the instructions and the naps. Anything that is not four times as much is a tick more or less, and the first faults
+        // of a page.
         assert!(
             (3.8..=4.2).contains(&ratio),
             "{what}: four times the work takes {ratio} times as long: {took:?}"

@@ -1,5 +1,5 @@
-//! Delivered programs are built with the same features as the tests, so that it is built once: a dependency with one feature more is another
-//! dependency, and so is everything above it.
+//! Delivered programs are built with the same features as the tests, so that everything is built once. A dependency with one feature more
+//! is another dependency, and so is everything above it.
 
 use crate::process::cargo;
 use anyhow::{Result, bail};

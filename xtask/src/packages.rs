@@ -1,4 +1,4 @@
-//! What packages ask for: every file that a crate includes is inside it, its manifest describes it, and the list of what is linked into the
+//! What packages ask for. Every file that a crate includes is inside it, and its manifest describes it. The list of what is linked into the
 //! programs is valid CycloneDX.
 
 use crate::dist::sbom;

@@ -143,8 +143,8 @@ fn docs() -> Result<Counts> {
     Ok(Counts::of_command(&stream(&mut command)?))
 }
 
-/// Everything, the tests among it: what only they depend on gives other dependencies more features, and without them most of it would be built once
-/// more for them.
+/// Everything, the tests among it. Dependencies of the tests alone give other dependencies more features. Without them most of it would be
+/// built once more for them.
 const EVERYTHING: [&str; 7] =
     ["build", "--release", "--workspace", "--lib", "--bins", "--tests", "--examples"];
 

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Crates that talk to the kernel, to the clock or to Python.
 const ANYWHERE: [&str; 3] = ["swtch-measure", "swtch-record", "swtch-python"];
-/// A crate that denies `unsafe`, and the sources that allow it: a directory with the C it calls, and a file with a hint to the CPU.
+/// A crate that denies `unsafe`, and the sources that allow it. These are a directory with the C it calls, and a file with a hint
+/// to the CPU.
 const IN_PLACES: [(&str, &[&str]); 1] = [("swtch-sim", &["scx", "prefetch.rs"])];
 
 /// Every crate that does not forbid `unsafe`, and every place that allows it and may not.

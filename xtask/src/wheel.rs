@@ -36,9 +36,9 @@ pub(crate) fn wheel() -> Result<bool> {
     Ok(outcome.succeeded)
 }
 
-/// Builds the wheel, the command inside, alone in its directory. It shares the release profile, and so what is built, with
-/// everything else. `command`: cargo's arguments that build the command. Where a step before has built, they must be the same: alone, or
-/// without this module or the tests, the command's dependencies have other features, and most of them would be built once more.
+/// Builds the wheel, the command inside, alone in its directory. It shares the release profile, and so what is built, with everything
+/// else. `command`: cargo's arguments that build the command. Where a step before has built, they must be the same. Alone, or without
+/// this module or the tests, the command's dependencies have other features. Then most of them would be built once more.
 pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
     let command = stream(cargo().args(command))?;
     if !command.succeeded {

@@ -208,7 +208,7 @@ impl MeasureArgs {
     swtch report faas-tiers/ -o tiers.html\n  \
     swtch report python.json go.json -o languages.html")]
 pub(crate) struct ReportArgs {
-    /// Files of one kind: Profiles; Traces (directories NAME.swtch); studies (directories of 'swtch ai run'); or functions (directories of 'swtch faas tiers', responses of handlers) [default: this machine's Profile]
+    /// Files of one kind: Profiles, Traces, studies or functions. Traces are directories NAME.swtch, studies those of 'swtch ai run', functions those of 'swtch faas tiers' or responses of handlers [default: this machine's Profile]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Price Traces with this Profile instead of this machine's

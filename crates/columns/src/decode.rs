@@ -1,7 +1,7 @@
 //! Reads rows from a Parquet file that may be damaged: everything is checked before it is believed.
 //!
-//! The file's own schema is skipped, ours is used; ranges, counts and encodings are checked, so that no count makes more memory
-//! than a row group may take. The parquet crate still panics on some nonsense; that is caught and reported as damage.
+//! The file's own schema is skipped and ours is used. Ranges, counts and encodings are checked, so that no count takes more
+//! memory than a row group may. The parquet crate still panics on some nonsense; that is caught and reported as damage.
 
 use super::encode::schema;
 use super::{About, Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};

@@ -21,7 +21,7 @@ pub struct Advice {
     pub evidence: String,
     /// What to try.
     pub try_this: String,
-    /// Time of the switches (or interrupts) concerned, as a share of the tasks' CPU time; absent where no price is known, or where the
+    /// Time of the switches (or interrupts) concerned, as a share of the tasks' CPU time. Absent where no price is known, or where the
     /// advice is about waiting. It does not bound what the change saves, and no rule does: see [`Self::saving`].
     pub cost: Option<Range>,
     /// Why no figure bounds the CPU time that the change saves. A program's own code around its switches, and threads that spin while they

@@ -67,8 +67,8 @@ impl Caveat {
     /// tenth of the time taken, what they leave in the caches touches the others too.
     pub const DISTURBED: f64 = 0.1;
 
-    /// Whether it makes the recording's figures those of something else: so much was stolen, or other programs ran so much, that neither
-    /// costs nor waits are the workload's own.
+    /// Whether it makes the recording's figures those of something else. Then so much time was stolen, or other programs ran so much,
+    /// that neither costs nor waits are the workload's own.
     pub fn spoils(&self) -> bool {
         match self {
             Self::Stolen { share, .. } => *share >= Self::DISTURBED,

@@ -62,8 +62,8 @@ pub struct CostModel {
     pub least_sleep_ns: Option<f64>,
     /// The least that a switch takes between tasks that yield and need no wake-up, ns.
     pub least_yield_ns: Option<f64>,
-    /// The most that waking a task on another CPU takes beyond a switch on one, ns: the upper end of c1 where the Profile's CPUs are furthest apart.
-    /// It is time on the clock, in which the other CPU may only have come out of its idleness. Absent with a single CPU.
+    /// The most that waking a task on another CPU takes beyond a switch on one, ns. It is the upper end of c1 where the Profile's CPUs are
+    /// furthest apart. It is time on the clock, in which the other CPU may only have come out of its idleness. Absent with a single CPU.
     pub other_cpu_ns: Option<f64>,
     /// The curve c2 - c1, by the time that the work on an array takes; empty when it was not measured.
     pub refills: Vec<Refill>,

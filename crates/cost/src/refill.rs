@@ -1,5 +1,5 @@
-//! The most time that refilling caches takes, by the known facts of a task: how long it runs between two switches, the memory it
-//! uses, how often it missed the caches.
+//! The most time that refilling caches takes, by the known facts of a task. They are how long it runs between two switches, the
+//! memory it uses, and how often it missed the caches.
 
 use crate::model::{CostModel, Range, Refill, lines};
 use schemars::JsonSchema;
@@ -67,9 +67,9 @@ impl<'a> Refills<'a> {
         Some((Range { low: 0.0, high: found.0.min(run_ns) }, found.1))
     }
 
-    /// The bound for one return. The bound of user time is the task's own memory at its dearest, or the curve up to the largest working set of any
-    /// task, if that is less. The bound of kernel time is the memory that the task has the time to touch. The task's page tables do not show the
-    /// kernel's memory.
+    /// The bound for one return. The bound of user time is the task's own memory at its dearest. Where it is less, it is the curve up to
+    /// the largest working set of any task. The bound of kernel time is the memory that the task has the time to touch. The task's page
+    /// tables do not show the kernel's memory.
     fn by_working_set(&self, task: &TaskRow, slice_ns: f64) -> Option<f64> {
         let bytes = task.working_set_bytes?;
         let (user_ns, system_ns) = (task.user_ns? as f64, task.system_ns? as f64);

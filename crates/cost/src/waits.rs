@@ -149,7 +149,8 @@ impl Waits {
         self.programs.first()
     }
 
-    /// Whether the waits of the worst program are worse than what all switches cost: longer in all, and each long enough for a user to notice.
+    /// Whether the waits of the worst program are worse than the cost of all switches. They are if they are longer in all, and each is long
+    /// enough for a user to notice.
     pub fn are_worse_than(&self, switches_ns: Option<Range>) -> bool {
         self.worst().is_some_and(|worst| {
             let long = worst.p99_ns.or(worst.max_ns) >= Some(LEAST_P99_NS);

@@ -1,9 +1,10 @@
 //! The bill of a program by intervention: what one interruption costs it, without and with its caches displaced.
 //!
-//! The command runs on one CPU. A thread of the real-time class interrupts it there in blocks: at several rates or not at all, touching memory
-//! of several sizes or none. The blocks of a round have every treatment once, in random order, so that whatever changes slowly (the machine's
-//! speed, the program's phase) is the same for all of them. What an interruption costs is the difference, between two blocks of one round, of
-//! the CPU time for a unit of the program's progress, divided by the interruptions for such a unit. The median over the rounds is the figure.
+//! The command runs on one CPU. A thread of the real-time class interrupts it there in blocks: at several rates or not at all, touching
+//! memory of several sizes or none. The blocks of a round have every treatment once, in random order. So whatever changes slowly (the
+//! machine's speed, the program's phase) is the same for all of them. The cost of an interruption comes from two blocks of one round. It is
+//! the difference of their CPU time for a unit of the program's progress, divided by the interruptions for such a unit. The median over the
+//! rounds is the figure.
 //!
 //! Modules: `estimate` (blocks to figures), `session` (running it), `kept` (the file that `swtch record` looks for).
 

@@ -223,8 +223,9 @@ impl Runs {
     }
 }
 
-/// Runs every command of the plan again and again. All commands run once in each round, so that what lasts for some time disturbs them alike.
-/// The order of a round is random, and every second round has the reverse of the one before: no command is earlier than another on average.
+/// Runs every command of the plan again and again. All commands run once in each round, so that what lasts for some time disturbs them
+/// alike. The order of a round is random, and every second round has the reverse of the one before. So no command is earlier than another
+/// on average.
 ///
 /// # Errors
 /// When a command cannot be started, fails or takes too long; when runs cannot be recorded.

@@ -126,7 +126,8 @@ impl Change {
         self.reason = Some(reason.to_owned());
     }
 
-    /// Decimals with which the ratio and its interval are to be printed: three, or as many as it takes for an end that is not 1 to differ from 1.
+    /// Decimals with which the ratio and its interval are to be printed. There are three, or as many as an end that is not 1 needs to
+    /// differ from 1.
     pub fn ratio_decimals(&self) -> usize {
         const FEWEST: usize = 3;
         const MOST: usize = 7;

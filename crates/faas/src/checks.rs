@@ -30,7 +30,7 @@ pub fn check(tiers: &Tiers) -> Result<(), Refused> {
     checks.finish()
 }
 
-/// How long a stop that began before an invocation may last into it: a quota that was exceeded by a tick is paid back in later periods.
+/// How long a stop that began before an invocation may last into it. A quota that was exceeded by a tick is paid back in later periods.
 fn longest_stop_ns(tier: &Tier) -> Option<f64> {
     let (period_us, quota_us) = tier.period_us.zip(tier.quota_us)?;
     Some(period_us * 1e3 * (2.0 + (TICK_NS / (quota_us * 1e3)).ceil()))

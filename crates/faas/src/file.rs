@@ -119,8 +119,8 @@ pub fn studies_in(path: &Path) -> Vec<PathBuf> {
     if found.is_empty() { vec![path.to_owned()] } else { found }
 }
 
-/// Whether a path is one of these documents: a directory of `swtch faas tiers`, finished or not, the file in it, or a file that names one of the
-/// schemas.
+/// Whether a path is one of these documents. It may be a directory of `swtch faas tiers`, finished or not, the file in it, or a file that
+/// names one of the schemas.
 pub fn is_faas(path: &Path) -> bool {
     if path.is_dir() {
         return path.join(NAME).is_file() || path.join(JOURNAL).is_file();
@@ -139,8 +139,8 @@ pub fn is_faas(path: &Path) -> bool {
 /// Reads a document from its file, or from the directory it is in.
 ///
 /// # Errors
-/// When it cannot be read, is not a document of this version or the one before, has a figure that cannot be true, holds a failure, or is not
-/// finished.
+/// When it cannot be read, is not a document of this version or the one before, or has a figure that cannot be true. Also when it holds a
+/// failure, or is not finished.
 pub fn read(path: &Path) -> Result<Document, FileError> {
     let in_folder = path.join(NAME);
     if path.is_dir() && !in_folder.exists() && path.join(JOURNAL).exists() {

@@ -298,8 +298,8 @@ impl Tiers {
         self.schema == OLD_SCHEMA
     }
 
-    /// The part of its time that work of the project's handler waited for a CPU where nothing throttled it, at the median; absent below a quarter,
-    /// which other programs need not explain.
+    /// The median part of its time that work of the project's handler waited for a CPU where nothing throttled it. It is absent below a
+    /// quarter, which other programs need not explain.
     pub fn disturbed(&self) -> Option<f64> {
         let waited = self.invocations.iter().filter(|one| {
             one.tier == UNTHROTTLED && one.work_ms >= LONG_MS && one.outcome == Ending::Complete

@@ -34,7 +34,7 @@ fn policies(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Three kinds of cores, a sixth, a third and a half of them; the speeds of each application on them are the speedup, its root and 1.
+/// Three kinds of cores: a sixth, a third and a half of them. The speeds of each application on them are the speedup, its root and 1.
 fn kinds(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("core types");
     for applications in [6_usize, 100] {

@@ -73,7 +73,8 @@ impl CoreTypes {
         Ok(self)
     }
 
-    /// Every task spends so much of its own CPU time on every kind of core, so that its speeds can be sampled; or its equal share, where that is less.
+    /// Every task spends this much of its own CPU time on every kind of core, so that its speeds can be sampled. It spends its equal share,
+    /// where that is less.
     #[must_use]
     pub fn keeping(mut self, least_share: f64) -> Self {
         self.least_share = least_share;
@@ -85,7 +86,8 @@ impl CoreTypes {
         (self.cores() / self.all_tasks()).min(1.0)
     }
 
-    /// Of its own CPU time, what a task spends on each kind of core when all share all cores alike: the kind's part of the cores.
+    /// The share of its own CPU time that a task spends on each kind of core when all share all cores alike. It is the kind's
+    /// part of the cores.
     pub fn equal_shares(&self) -> impl Iterator<Item = f64> {
         self.counts.iter().map(|count| f64::from(*count) / self.cores())
     }
@@ -108,9 +110,10 @@ impl CoreTypes {
         speeds.iter().zip(self.equal_shares()).map(|(speed, share)| speed * share).sum()
     }
 
-    /// The shares with the most throughput that keep everybody at `min_fairness` of what sharing alike gives:
-    /// maximise `mean(sum_k v_ik x_ik / base_i)` with `sum_k x_ik = c`, `sum_i x_ik <= n_k`, `sum_k v_ik x_ik >= M base_i`, and
-    /// `x_ik >= c l` where a [least share](Self::keeping) `l` is kept. Kim and Huh (2018) leave more than two kinds as future work.
+    /// The shares with the most throughput that keep every task at `min_fairness` of its result when all share alike. They maximise
+    /// `mean(sum_k v_ik x_ik / base_i)` with `sum_k x_ik = c`, `sum_i x_ik <= n_k` and `sum_k v_ik x_ik >= M base_i`. A
+    /// [least share](Self::keeping) `l` that is kept adds `x_ik >= c l`. Kim and Huh (2018) leave more than two kinds as future
+    /// work.
     ///
     /// # Errors
     /// When `min_fairness` is not from 0 to 1, or rounding errors are in the way.
@@ -133,9 +136,9 @@ impl CoreTypes {
     }
 }
 
-/// The program as moves: at first every task spends all that is free of its time on the kind of core where it is fastest, and a variable is what
-/// it spends on another kind instead. A move costs throughput, so that no moves are best, and too many tasks on a kind are what is not permitted: where the
-/// dual simplex method begins.
+/// The program as moves. At first every task spends all of its free time on the kind of core where it is fastest. A variable is the time
+/// that it spends on another kind instead. A move costs throughput, so no moves are best. Too many tasks on a kind are not permitted: the
+/// dual simplex method begins at such a point.
 struct Moves {
     program: Program,
     /// The kind of core on which each application is fastest.
@@ -154,7 +157,7 @@ impl Moves {
         let mut moves = Self { program: Program::default(), best, kinds };
         moves.program.clear(2 * applications + kinds, applications * (kinds - 1));
         let free = 1.0 - least.iter().sum::<f64>();
-        // In units of CPU time, of which all tasks have as much as there are of them, or less where there are more cores than tasks.
+        // In units of CPU time. All tasks have as many of them as there are, or fewer where there are more cores than tasks.
         let mut room: Vec<f64> = (machine.counts.iter().zip(least))
             .map(|(count, least)| f64::from(*count) / machine.occupancy() - machine.all_tasks() * least)
             .collect();

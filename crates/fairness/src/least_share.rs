@@ -1,7 +1,7 @@
 //! Shares that keep a task on both kinds of core.
 
-/// Keeps shares between `least` and 1 - `least` and their sum at `budget`, as far as that can be: a task whose speedup is sampled must
-/// go on running on both kinds of core. Allocates nothing.
+/// Keeps shares between `least` and 1 - `least` and their sum at `budget`, as far as possible. A task whose speedup is sampled must go
+/// on running on both kinds of core. Allocates nothing.
 ///
 /// ```
 /// let mut shares = [1.0, 1.0, 0.0, 0.0];

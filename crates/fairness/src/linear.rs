@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_cheapest_diet() {
-        // At least 4 of a, 5 of b; the first food has 2 and 1 of them for 3, the second 1 and 2 for 2.
+        // At least 4 of a and 5 of b. The first food has 2 and 1 of them for 3, the second 1 and 2 for 2.
         let found = solve(&[-3.0, -2.0], &[&[-2.0, -1.0, -4.0], &[-1.0, -2.0, -5.0]]).unwrap();
         assert!((found[0] - 1.0).abs() < 1e-9 && (found[1] - 2.0).abs() < 1e-9, "{found:?}");
     }

@@ -32,8 +32,8 @@ impl Taken {
     }
 }
 
-/// Steal and all ticks of the lines `cpuN`. A kernel that has counted no steal since it started may not count it at all, which
-/// cannot be told apart from none: absent, never zero.
+/// Steal and all ticks of the lines `cpuN`. A kernel that has counted no steal since it started may not count it at all. That
+/// cannot be told apart from none, so the figure is absent and never zero.
 fn steal(stat: &str, cpus: &[u32]) -> (Option<u64>, u64) {
     let mut sum = (0, 0);
     let mut ever = 0;

@@ -76,8 +76,8 @@ impl Counter {
         Self::open(event, 0, 0)
     }
 
-    /// Counts a process and what it starts from now on. (Inherited from this thread and enabled by exec, a counter is lost at times: the kernel
-    /// swaps the counters of a thread and its child while they are alike.)
+    /// Counts a process and what it starts from now on. (A counter that is inherited from this thread and enabled by exec is lost at times.
+    /// The kernel swaps the counters of a thread and its child while they are alike.)
     pub(crate) fn of_program(event: Event, pid: u32) -> Result<Self, i32> {
         Self::open(event, INHERIT, pid)
     }

@@ -1,4 +1,4 @@
-//! Finds the three regions of Li, Ding and Shen (ExpCS 2007, section 3.1) in the curve of c2 over array size, then compares
+//! Finds the three regions of Li, Ding and Shen (ExpCS 2007, section 3.1) in the curve of c2 over array size. Then compares
 //! the borders with the caches that the machine reports.
 
 use swtch_profile::model::{Knee, Region, RegionKind};
@@ -22,7 +22,7 @@ const STEP_OCTAVES: f64 = 0.8;
 const NOISE_SHARE: f64 = 0.04;
 /// Standard deviation of a point in octaves: c2 is known to about a hundredth, a quarter of the noise that is added.
 const NOISE_OCTAVES: f64 = 0.3;
-/// A border agrees with a cache that predicts it within a factor of two. The prediction counts capacity; pages are placed at random, so that
+/// A border agrees with a cache that predicts it within a factor of two. The prediction counts capacity. Pages are placed at random, so
 /// some sets of a physically indexed cache overflow when it is half full (Kessler and Hill, ACM TOCS 10 (1992)).
 const AGREEMENT_OCTAVES: f64 = 1.0;
 /// Fewer points than this show no shape.
@@ -32,9 +32,9 @@ const MOST_SEGMENTS: usize = 6;
 
 /// The regions of a curve sorted by size, and its knees compared with `caches` (the data caches of the CPU measured on).
 ///
-/// The logarithm of the excess over the level of the smallest arrays is divided into segments. Compared with a direct cost of a
-/// microsecond, the refill of a small cache is a small share of c2, but it is many times the excess without a refill. A machine with
-/// several caches has several rises; the segment between two of them exceeds the smaller cache and fits the larger one.
+/// The logarithm of the excess over the level of the smallest arrays is divided into segments. The refill of a small cache is a
+/// small share of c2, whose direct cost is a microsecond. But it is many times the excess without a refill. A machine with several
+/// caches has several rises; the segment between two of them exceeds the smaller cache and fits the larger one.
 pub(crate) fn find(points: &[Point], caches: &[&Cache]) -> (Vec<Region>, Vec<Knee>) {
     if points.len() < FEWEST_POINTS {
         return (Vec::new(), Vec::new());

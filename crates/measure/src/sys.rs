@@ -223,7 +223,7 @@ pub(crate) fn own_process_group() {
     unsafe { libc::setpgid(0, 0) };
 }
 
-/// Has the kernel end this process after `seconds`, whatever it is doing: the guard of a real-time run that would starve
+/// Has the kernel end this process after `seconds`, whatever it is doing. It guards a real-time run that would starve
 /// the parent that should stop it.
 pub(crate) fn end_after(seconds: u32) {
     // SAFETY: sets the action of a signal to the default and a timer.

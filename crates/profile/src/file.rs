@@ -161,7 +161,7 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
 }
 
 /// Writes a file next to its place, flushes it to the disk, then renames it over the old one. A symbolic link stays one, and a
-/// device or a pipe is written to as it is: a rename would put a file in its place.
+/// device or a pipe is written to as it is. A rename would put a file in its place.
 ///
 /// # Errors
 /// When any step fails; the old file is then untouched and nothing is left behind.

@@ -294,8 +294,8 @@ pub struct Knee {
     pub agrees: bool,
 }
 
-/// What a message through a pipe or a socket takes, one write and one read, when no task has to be woken: all messages are
-/// written, then all are read.
+/// The time of a message through a pipe or a socket, one write and one read, when no task has to be woken. All messages
+/// are written, then all are read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// `pipe` or `socket`.
@@ -354,7 +354,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// What other tasks and the hypervisor took of the time of the CPUs used, as a share of the run; what was not counted is left out.
+    /// Time of the CPUs used that other tasks and the hypervisor took, as a share of the run. Time that was not counted is left out.
     ///
     /// ```
     /// let noise = swtch_profile::model::Noise { foreign_share: Some(0.2), ..Default::default() };

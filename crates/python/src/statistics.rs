@@ -13,9 +13,10 @@ const RESAMPLES: usize = 2_000;
 /// With fewer values than this, a bootstrap interval is too narrow to be given.
 const ENOUGH_TO_RESAMPLE: usize = 10;
 
-/// What numbers say, as JSON: `median` with the 95 % interval of order statistics (`low`, `high`; with fewer than 6 values their range, and
-/// `confidence` is what that is worth), `mean` with its bootstrap interval (`mean_low`, `mean_high`; null with fewer than 10), `minimum`, `cov`, `n`,
-/// and each of the quantiles asked for with its interval (an end is null where there are too few values for it). `null` for no values.
+/// Statistics of numbers, as JSON. `median` has the 95 % interval of order statistics, `low` and `high`. With fewer than 6 values these are
+/// their range, and `confidence` is what that is worth. `mean` has its bootstrap interval `mean_low`, `mean_high`, null with fewer than 10
+/// values. `minimum`, `cov` and `n` follow. Each of the quantiles asked for has its interval; an end is null where there are too few values
+/// for it. `null` for no values.
 #[pyfunction]
 pub(crate) fn estimate(py: Python<'_>, values: Vec<f64>, quantiles: Vec<f64>) -> String {
     py.detach(|| of(&values, &quantiles)).to_string()
@@ -32,8 +33,8 @@ pub(crate) fn rank_tests(py: Python<'_>, pairs: Vec<(Vec<f64>, Vec<f64>)>) -> (V
     })
 }
 
-/// The median of numbers, both ends of its interval (with fewer than 6 values their range), and the probability with which that holds the median;
-/// None for no values.
+/// The median of numbers, both ends of its interval, and the probability that the interval holds the median. With fewer than 6 values the
+/// ends are their range. None for no values.
 #[pyfunction]
 pub(crate) fn median(values: Vec<f64>) -> Option<(f64, f64, f64, f64)> {
     let ordered = sorted(&values);

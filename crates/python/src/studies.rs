@@ -37,7 +37,7 @@ fn impossible<T: DeserializeOwned>(
     }
 }
 
-/// The part of its time that unthrottled work of a study of tiers (JSON) waited for a CPU, and None where other programs need not explain it.
+/// The part of its time that unthrottled work of a study of tiers (JSON) waited for a CPU. None where other programs need not explain it.
 #[pyfunction]
 pub(crate) fn disturbed(study: &str) -> PyResult<Option<f64>> {
     let study: Tiers = serde_json::from_str(study).map_err(mistake)?;

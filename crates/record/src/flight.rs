@@ -1,5 +1,5 @@
-//! The flight recorder: the last events of the whole machine in bounded memory, written as a Trace when a condition begins to hold, or on
-//! request.
+//! The flight recorder: the last events of the whole machine in bounded memory. They are written as a Trace when a condition begins to
+//! hold, or on request.
 //!
 //! A thread of its own reads the rings, so that nothing that is served disturbs it; a second one, of low priority, writes a Trace.
 

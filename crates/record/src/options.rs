@@ -66,7 +66,7 @@ pub struct CommandStart {
     pub scheduling: Option<Scheduling>,
 }
 
-/// The share of the time in which counting sees every switch, when nothing else is asked for: what it adds to a switch then stays below 15 ns.
+/// The share of the time in which counting sees every switch, when nothing else is asked for. It adds less than 15 ns to a switch then.
 pub const DEFAULT_SAMPLE: f64 = 0.02;
 
 impl Options {

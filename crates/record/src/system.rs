@@ -1,13 +1,14 @@
-//! The kernel's own counters of the whole machine and of a cgroup: what a recording is reconciled with, and all there
-//! is to say about CPU time, interrupts and pressure.
+//! The kernel's own counters of the whole machine and of a cgroup. A recording is reconciled with them. They are all
+//! there is on CPU time, interrupts and pressure.
 //!
 //! [`Snapshot::read`] reads them at one moment under any root, [`difference`] says what happened between two moments. Names
 //! in `unavailable` begin with `machine`, `cpu`, `interrupts`, `softirqs`, `pressure` or `cgroup`.
 
 #![forbid(unsafe_code)]
 
-// The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts, loses the
-// numbers of CPUs when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
+// The crate `procfs` does not serve here. Version 0.18 reads neither interrupts nor soft interrupts, and loses
+// the numbers of CPUs when one is off. It fails on the whole of a file that lacks one line, as a sandbox's
+// does.
 
 mod accounts;
 mod cgroup;

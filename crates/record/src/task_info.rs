@@ -87,8 +87,8 @@ pub(crate) fn exists(pid: u32) -> bool {
     thread_files::stat(&text).is_some_and(|stat| !stat.is_over())
 }
 
-/// Whether this process is in the first process namespace of the machine whose files are under `root`, as far as these say; otherwise it is in a
-/// container with task numbers of its own.
+/// Whether this process is in the first process namespace of the machine whose files are under `root`, as far as these show. Otherwise it
+/// is in a container with task numbers of its own.
 pub(crate) fn in_first_pid_namespace(root: &Path) -> Option<bool> {
     /// `PROC_PID_INIT_INO` (include/linux/proc_ns.h, v6.18).
     const FIRST: &str = "pid:[4026531836]";

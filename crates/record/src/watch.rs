@@ -1,7 +1,7 @@
 //! A watch without end: a source is polled, snapshots are taken, and what happened is the difference between two of them.
 //!
-//! `swtch top` takes snapshots of any target with a [`Watch`]. `swtch serve` asks a [`MachineWatch`], the same loop, for differences of the whole
-//! machine, with what cgroups used by their own files; those that cannot be true are marked.
+//! `swtch top` takes snapshots of any target with a [`Watch`]. `swtch serve` asks a [`MachineWatch`], the same loop, for differences of the
+//! whole machine. They have the use of cgroups by their own files. Differences that cannot be true are marked.
 
 mod groups;
 mod guard;
@@ -78,8 +78,8 @@ impl Watch {
     /// When to poll again, at the latest, where a snapshot is taken at each `interval`.
     pub fn period(&self, interval: Duration) -> Duration {
         let period = self.status.period;
-        // A sample of all tasks costs as much as a snapshot: two an interval find most threads that come and go, and the kernel keeps the counts
-        // of all others.
+        // A sample of all tasks costs as much as a snapshot. Two an interval find most threads that come and go, and the kernel keeps the
+        // counts of all others.
         let sampled = self.header.provenance.source().is_some_and(SourceKind::is_sampled);
         if sampled { period.max(interval / 2) } else { period }
     }

@@ -1,5 +1,5 @@
-//! The memory that tasks use between two switches, estimated from outside: in windows of several lengths, what a process touched
-//! (`/proc/PID/clear_refs`, `/proc/PID/smaps_rollup`) compared with how long it ran.
+//! The memory that tasks use between two switches, estimated from outside. In windows of several lengths, what a process touched
+//! is compared with how long it ran (`/proc/PID/clear_refs`, `/proc/PID/smaps_rollup`).
 //!
 //! What it finds is an upper bound: a page counts whole, and the threads of a process are taken together.
 

@@ -14,7 +14,8 @@ use swtch_trace::model::Sampled;
 use swtch_trace::tables::{Columns, SwitchRow, Visitor};
 use swtch_trace::{Trace, TraceError};
 
-/// Under this key a Parquet file names the columns that are estimates from windows of time, and how they were sampled: JSON as in the Trace's header.
+/// The key under which a Parquet file names the columns that are estimates from windows of time. Its JSON says how they were sampled, as in
+/// the Trace's header.
 pub const SAMPLED_KEY: &str = "swtch.sampled";
 
 /// The format of a table's file.

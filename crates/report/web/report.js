@@ -1,5 +1,5 @@
-// Adds to a page that is complete without it: a tooltip for every mark, arrow keys to walk along them, one switch for
-// all tables, and another order for the rows of long ones.
+// Adds to a page that is complete without it. Every mark gets a tooltip, and arrow keys walk along the marks. One
+// switch opens all tables, and rows of long tables can be sorted.
 "use strict";
 (() => {
   const tip = document.getElementById("tip");

@@ -21,7 +21,7 @@ const ENABLE_PATIENCE: Duration = Duration::from_secs(60);
 /// It returns every task to the kernel's scheduler first.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Limit for reading the output after an end: the rest of it is there at once, and a grandchild may hold the output open for longer.
+/// Limit for reading the output after an end. The rest of it is there at once, and a grandchild may hold the output open for longer.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const ROOT: &str = "/";
 

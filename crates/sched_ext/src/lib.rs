@@ -1,5 +1,5 @@
-//! sched_ext as user space sees it: the kernel's [`Status`], the [`ExitInfo`] it gives when a scheduler ends, and the
-//! [`SchedulerEvent`]s that swtch's schedulers print, one JSON object a line.
+//! sched_ext as user space sees it. The kernel gives its [`Status`], and the [`ExitInfo`] when a scheduler ends.
+//! swtch's schedulers print [`SchedulerEvent`]s, one JSON object a line.
 //!
 //! Both sides use these types: the schedulers, which are GPL-2.0-only programs, and `swtch sched`, which starts them and links none of
 //! their code. So this crate may depend only on crates that are under the MIT licence, too.

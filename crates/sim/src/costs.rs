@@ -33,15 +33,15 @@ pub struct Costs {
     pub tick_period_ns: u64,
     /// What a migration adds, by [`Distance`], ns.
     pub migration_ns: [u64; 6],
-    /// What a task pays to refill the caches when it comes back after others, by its working set: (bytes, ns), ascending; between two
-    /// points it is interpolated, beyond the last it stays.
+    /// The cost of refilling the caches when a task comes back after others, by its working set. The points are (bytes, ns),
+    /// ascending. Between two points it is interpolated; beyond the last it stays.
     pub refill: Vec<(u64, u64)>,
     /// Writing or reading a pipe, ns.
     pub pipe_ns: u64,
     /// Writing or reading a socket, ns.
     pub socket_ns: u64,
-    /// What a call on a pipe takes more when the message's memory is not near: more than [`near_cache_bytes`](Self::near_cache_bytes) have
-    /// been written, or read, in a row, ns.
+    /// The time that a call on a pipe takes more when the message's memory is not near, ns. It is not near when more than
+    /// [`near_cache_bytes`](Self::near_cache_bytes) have been written, or read, in a row.
     pub cold_pipe_ns: u64,
     /// The same of a socket, ns.
     pub cold_socket_ns: u64,
@@ -80,7 +80,7 @@ pub struct Costs {
     pub exit_ns: u64,
     /// Ending a thread, ns.
     pub thread_exit_ns: u64,
-    /// A task that ends is moved between groups first, and others may run before it goes on: `sched_autogroup_exit_task` calls
+    /// A task that ends is moved between groups first, and others may run before it goes on. `sched_autogroup_exit_task` calls
     /// `sched_move_task`, whose `resched_curr` follows (kernel/sched/core.c of 7.3 with CONFIG_SCHED_AUTOGROUP).
     pub regroups_on_exit: bool,
     /// What each hook of a scheduling class takes, by [`Family`] and [`Hook`], ns.

@@ -1,6 +1,6 @@
 //! The engine: takes the events in order, lets tasks' programs go on, and asks the policy what the kernel would ask it.
 //!
-//! Every event is handled by one CPU. What the kernel does there takes time ([`Costs`]); that time is added up while the event is
+//! Every event is handled by one CPU. What the kernel does there takes time ([`Costs`]). That time is added up while the event is
 //! handled and then charged to that CPU: its task's work goes on later.
 
 mod accounting;

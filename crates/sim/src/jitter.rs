@@ -1,8 +1,8 @@
-//! What differs from run to run on a real machine and has no cause that a simulation knows: when exactly a task starts, how long the same
-//! work takes, and where the first task of a workload happens to be.
+//! Differences between runs on a real machine that have no cause known to a simulation. They are when exactly a task starts, how long the
+//! same work takes, and where the first task of a workload happens to be.
 //!
-//! Without it all tasks start at the same nanosecond and take exactly as long, which no machine does: two threads that wake each other up
-//! may then miss each other for ever, and all seeds of a workload without random steps are one run.
+//! Without it all tasks start at the same nanosecond and take exactly as long, which no machine does. Two threads that wake each other up
+//! may then miss each other for ever. All seeds of a workload without random steps are one run.
 
 use crate::error::SimError;
 use serde::Serialize;
@@ -25,9 +25,9 @@ impl Jitter {
 
     /// That of an ordinary machine: starts within 20 us, work within 1 %.
     ///
-    /// Two threads made one after the other began 4.4 to 17.5 us apart (10th and 90th percentile of 4,000 pairs, median 10.0 us), and a loop
-    /// of 60 us that touches no memory took -0.5 to +3.0 % of its median (5th and 95th percentile of 4,000), on a shared virtual machine of
-    /// two CPUs under Linux 6.18. The lower figure is taken of the second: what is above it is other programs' doing.
+    /// Two threads made one after the other began 4.4 to 17.5 us apart (10th and 90th percentile of 4,000 pairs, median 10.0 us). A loop of
+    /// 60 us that touches no memory took -0.5 to +3.0 % of its median (5th and 95th percentile of 4,000). The machine was a shared virtual
+    /// one of two CPUs under Linux 6.18. The lower figure is taken of the second: what is above it is other programs' doing.
     pub const TYPICAL: Self = Self { start_ns: 20_000, work_per_mille: 10, placement: true };
 
     /// By its name: `none` (or `0`) or `typical`.

@@ -32,8 +32,8 @@ pub enum RunState {
 
 /// A task, as the engine keeps it.
 ///
-/// With many tasks an event costs what it has to fetch from memory, so all that a wake-up or a switch needs is in the first of two
-/// cache lines, what else a task that runs needs in the second, and everything else in `TaskState`.
+/// With many tasks an event costs what it has to fetch from memory. So the first of two cache lines has all that a wake-up or a
+/// switch needs. The second has what else a running task needs. Everything else is in `TaskState`.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(128))]
 pub(crate) struct Task {

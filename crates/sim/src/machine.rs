@@ -1,7 +1,7 @@
 //! The machine that is simulated: CPUs, their kinds, and what they share.
 //!
-//! CPUs are held in an order in which those that share a core, a level 2 cache, a level 3 cache and a NUMA node lie side by side, so
-//! that every such domain is a range. [`MachineCpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
+//! CPUs are held in an order. Those that share a core, a level 2 cache, a level 3 cache and a NUMA node lie side by side. So
+//! every such domain is a range. [`MachineCpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
 //! [`Machine::cpus`].
 
 pub(crate) mod facts;
@@ -69,10 +69,10 @@ pub struct Machine {
     pub types: Vec<CoreType>,
     /// The CPUs, neighbours side by side.
     pub cpus: Vec<MachineCpu>,
-    /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
+    /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own. The first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
-    /// All its CPUs take turns on one CPU, as those that QEMU emulates under `-icount` do: `smt_speed` goes by how many CPUs of the
+    /// All its CPUs take turns on one CPU, as those that QEMU emulates under `-icount` do. `smt_speed` goes by how many CPUs of the
     /// whole machine are busy. The kernel on it does not know.
     pub takes_turns: bool,
     /// What had to be assumed about it.

@@ -1,7 +1,7 @@
 //! What a scheduling class is to the engine: the kernel's hooks.
 //!
-//! The names are those of `struct sched_class` (Linux 6.18, kernel/sched/sched.h), whose rules apply: the running task is in no queue;
-//! `pick_next` takes one out, `put_prev` puts it back if it can go on.
+//! The names are those of `struct sched_class` (Linux 6.18, kernel/sched/sched.h), whose rules apply. The running task is in no queue.
+//! `pick_next` takes one out, and `put_prev` puts it back if it can go on.
 
 use crate::hook::Family;
 use crate::kernel::Kernel;
@@ -32,8 +32,8 @@ pub enum Departure {
 
 /// A scheduling policy. CPUs and tasks are places in the tables of `Kernel`.
 ///
-/// A policy may keep state by task and by CPU, must be deterministic, and must give the same answers whether or not `tick` is called at
-/// ticks before [`decision_at`](Self::decision_at).
+/// A policy may keep state by task and by CPU, and must be deterministic. It must give the same answers whether or not `tick` is called
+/// at ticks before [`decision_at`](Self::decision_at).
 pub trait Policy {
     /// Its name, such as `eevdf`.
     fn name(&self) -> &str;

@@ -1,7 +1,7 @@
 //! Fetching what will be needed soon.
 //!
-//! With more tasks than the cache holds, most of an event's time is waiting for the lines of the task it is about; but whose turn comes
-//! next is known some events before. A hint does not keep the CPU waiting, as reading a value ahead may.
+//! With more tasks than the cache holds, most of an event's time is waiting for the lines of the task it is about. But the next task is
+//! known some events before. A hint does not keep the CPU waiting, as reading a value ahead may.
 
 #![allow(unsafe_code)]
 

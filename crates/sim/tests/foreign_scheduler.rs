@@ -1,7 +1,7 @@
 //! Schedulers that this project did not write run as they are published.
 //!
 //! They are GPL-2.0-only: nothing of them is kept here or linked into anything that is delivered. Cargo fetches the source of one
-//! package, without what it depends on, and checks it against the registry's checksum; the source is in cargo's own cache then.
+//! package, without its dependencies, and checks it against the registry's checksum. The source is in cargo's own cache then.
 
 use std::path::PathBuf;
 use std::process::Command;

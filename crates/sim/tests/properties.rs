@@ -160,8 +160,8 @@ fn workload() -> impl Strategy<Value = Workload> {
     })
 }
 
-/// Under the real-time classes a task that spins keeps those below it from running for ever, and under FIFO its equals too: such
-/// workloads would never end.
+/// Under the real-time classes a task that spins keeps those below it from running for ever. Under FIFO it does so to its equals
+/// too. Such workloads would never end.
 fn for_real_time(workload: &Workload, takes_turns: bool) -> Workload {
     let mut workload = workload.clone();
     if workload.barriers[0].waiting != Waiting::Block {

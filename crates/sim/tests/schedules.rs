@@ -90,8 +90,8 @@ fn a_slice_of_round_robin_goes_on_after_a_sleep() {
     assert_eq!(schedule(workload, RealTime::with_slice_ns(3 * MS)), expected);
 }
 
-/// Slice 3 ms. Both begin with virtual run time 0 and half a slice: deadline 1.5. The first is caught by the tick at 2 (its next deadline
-/// is 5) and is then ahead of the average; the second runs until 4. From there on each gets whole slices, the one that was put back first
+/// Slice 3 ms. Both begin with virtual run time 0 and half a slice: deadline 1.5. The tick at 2 catches the first (its next deadline is
+/// 5), which is then ahead of the average. The second runs until 4. From there on each gets whole slices, the one that was put back first
 /// first.
 #[test]
 fn eevdf_gives_two_spinners_slices_in_turn() {
@@ -110,8 +110,8 @@ fn eevdf_gives_two_spinners_slices_in_turn() {
     assert_eq!(schedule(workload, Eevdf::with_slice_ns(3 * MS)), expected);
 }
 
-/// Slice 0.7 ms on one CPU: two tasks of 7 ms share it in half a slice each at first and whole ones after, 0.7 ms apart whatever the tick of
-/// 4 ms says; by the rules of 6.18 a slice lasts until that tick.
+/// Slice 0.7 ms on one CPU. Two tasks of 7 ms share it in half a slice each at first and whole ones after, 0.7 ms apart. The tick of 4 ms
+/// does not matter; by the rules of 6.18 a slice lasts until that tick.
 #[test]
 fn since_7_2_slices_end_when_they_are_over() {
     let tasks: &[(&[Op], u8, u64)] = &[(&[compute(7)], 0, 0), (&[compute(7)], 0, 0)];
@@ -313,7 +313,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Round robin: all others have a slice. Under the fair classes no task falls behind by more than a slice and a tick for each of
-    /// the others (EEVDF's bound on lag; CFS's period), twice that while the first slices differ.
+    /// the others. (EEVDF's bound on lag; CFS's period.) It may be twice that while the first slices differ.
     #[test]
     fn nobody_starves(tasks in 2_u64..30) {
         let others = (tasks - 1) as f64;

@@ -13,8 +13,8 @@
  * `swtch_span_begin` and `swtch_span_end` do the same where a block does not fit. A span belongs to the thread that ends it.
  *
  * Spans are recorded where the environment variable SWTCH_SPANS names a file when the program starts: `swtch record -- COMMAND` sets it.
- * Without it a span costs two comparisons. With it, spans are kept in memory, and appended to the file when 32 KiB are full, when another
- * span ends a second later, and by exit(). A process that ends by a signal or by _exit() loses those of its last second.
+ * Without it a span costs two comparisons. With it, spans are kept in memory. They are appended to the file when 32 KiB are full, when
+ * another span ends a second later, and by exit(). A process that ends by a signal or by _exit() loses those of its last second.
  *
  * Format: the `spans` event of docs/workload-contract.md. Needs GCC or Clang, and clock_gettime(), so -std=gnu99 or later, or _GNU_SOURCE.
  * A signal handler must not mark spans.

@@ -7,9 +7,9 @@
 //! answer();
 //! ```
 //!
-//! Spans are recorded where the environment variable `SWTCH_SPANS` names a file when the first one begins: `swtch record -- COMMAND` sets it.
-//! Without it a span costs a comparison. With it, spans are kept in memory, and appended to the file when 32 KiB are full, when another span ends a second
-//! later, and when a thread that marked some ends. The format is the `spans` event of `docs/workload-contract.md`.
+//! Spans are recorded where the environment variable `SWTCH_SPANS` names a file when the first one begins: `swtch record -- COMMAND` sets
+//! it. Without it a span costs a comparison. With it, spans are kept in memory. They are appended to the file when 32 KiB are full, when
+//! another span ends a second later, and when a thread with spans ends. The format is the `spans` event of `docs/workload-contract.md`.
 //!
 //! `include/swtch_span.h` is the same for C and C++.
 #![forbid(unsafe_code)]

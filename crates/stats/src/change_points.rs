@@ -17,16 +17,16 @@ pub struct Segment {
 }
 
 /// Divides a curve into at most `max_segments` runs of at least `min_points` points, each with its own least-squares
-/// line, so that the squares of all residuals together are least: Bellman, "On the approximation of curves by line
-/// segments using dynamic programming", Communications of the ACM 4 (1961); Bai and Perron, "Computation and
-/// analysis of multiple structural change models", J. Applied Econometrics 18 (2003). `x` must ascend; give logarithms
-/// of size and cost for the curve of a cache. The segments cover every point in order.
+/// line. The squares of all residuals together are least. Sources: Bellman, "On the approximation of curves by line
+/// segments using dynamic programming", Communications of the ACM 4 (1961). Bai and Perron, "Computation and analysis
+/// of multiple structural change models", J. Applied Econometrics 18 (2003). `x` must ascend; give logarithms of size
+/// and cost for the curve of a cache. The segments cover every point in order.
 ///
-/// The lines need not meet. A cache curve may step between two neighbouring sizes or rise over two octaves; free lines
-/// describe both, and where a curve does bend without a step its knee still shows within one point.
+/// The lines need not meet. A cache curve may step between two neighbouring sizes or rise over two octaves, and free
+/// lines describe both. Where a curve does bend without a step, its knee still shows within one point.
 ///
 /// `noise` is the standard deviation of a point, known from its own repetitions. The number of segments minimises Schwarz's criterion with
-/// that variance ("Estimating the dimension of a model", Annals of Statistics 6 (1978)): a knee and its line, three numbers, must explain
+/// that variance ("Estimating the dimension of a model", Annals of Statistics 6 (1978)). A knee and its line, three numbers, must explain
 /// `3 ln n` squared deviations. A short curve with several rises keeps them apart, where a variance estimated from the misfit would swallow
 /// the smaller one.
 ///

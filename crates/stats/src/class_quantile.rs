@@ -2,10 +2,10 @@
 
 /// The `share`-quantile of values counted in classes, ascending: `(from, to, count)`, of which `to` is the first value above the class.
 ///
-/// It is the middle of the class that holds the smallest value that at least this share of all values does not exceed (the nearest-rank
-/// definition, type 1 of Hyndman and Fan 1996), and at most `largest`, where the largest value is known. The middle is at most half the class
-/// away from that value: 12.5 % of it in classes of a quarter of an octave, 25 % in those of half an octave. An end of the class would be off
-/// by all of it, always to one side; an interpolation would presume a spread within the class that nothing shows.
+/// It is the middle of a class, and at most `largest`, where the largest value is known. The class holds the smallest value that at least
+/// this share of all values does not exceed. That is the nearest-rank definition (type 1 of Hyndman and Fan 1996). The middle is at most
+/// half the class away from that value. That is 12.5 % of it in classes of a quarter of an octave, 25 % in those of half an octave. An end
+/// of the class would be off by all of it, always to one side. An interpolation would presume a spread within the class that nothing shows.
 ///
 /// `share` is clamped to 0..=1. Without values there is none.
 ///

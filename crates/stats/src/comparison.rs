@@ -7,14 +7,14 @@ use crate::student_distribution::{two_sided_point, two_sided_tail};
 
 /// With fewer launches than this, the noise between them is not known.
 pub const LEAST_LAUNCHES: usize = 3;
-/// Share of the launches that is cut off at either end, from [`LEAST_TO_TRIM`] launches on: one launch in five that met a slow phase of the host
-/// does not decide.
+/// Share of the launches that is cut off at either end, from [`LEAST_TO_TRIM`] launches on. So one launch in five that met a slow phase of
+/// the host does not decide.
 const TRIMMED_SHARE: f64 = 0.2;
 /// With fewer launches, cutting costs more than it saves: three values of five do not say how far the five differ.
 const LEAST_TO_TRIM: usize = 6;
-/// Variance between runs of the same measurement, as a share of the variance between the launches of one run. Page placement is redrawn by each
-/// launch, but the machine's state lasts longer than a run. 20 quick runs one after another on a shared virtual machine, compared with the three runs
-/// after each: at 0, 15.4 % of 2,970 figures differed at 95 %; at 0.25, 5.6 %; at 0.5, 3.6 %.
+/// Variance between runs of the same measurement, as a share of the variance between the launches of one run. Page placement is redrawn by
+/// each launch, but the machine's state lasts longer than a run. 20 quick runs one after another on a shared virtual machine were each
+/// compared with the three runs after them. At 0, 15.4 % of 2,970 figures differed at 95 %; at 0.25, 5.6 %; at 0.5, 3.6 %.
 const RUN_VARIANCE_SHARE: f64 = 0.5;
 /// Confidence of the ratio's interval.
 pub const RATIO_CONFIDENCE: f64 = 0.95;
@@ -54,8 +54,9 @@ pub enum Undecided {
     NewNotPositive,
 }
 
-/// Compares two sides, **one value a launch of a fresh process** (its median, say): page placement and address layout are drawn again by each launch, so
-/// values within one launch say nothing about the next. Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
+/// Compares two sides, **one value a launch of a fresh process** (its median, say). Each launch draws page placement and address layout
+/// again, so values within one launch say nothing about the next. Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM
+/// 2013.
 ///
 /// The interval is Welch's for the difference of two trimmed means of logarithms (Yuen, "The two-sample trimmed t for unequal population variances",
 /// Biometrika 61 (1974)), which is one for the ratio. To the variance of each mean comes half of the variance between launches, by which whole runs of
@@ -78,8 +79,8 @@ pub fn compare_launches(old: Side<'_>, new: Side<'_>) -> Result<Difference, Unde
     compare(old, new, RUN_VARIANCE_SHARE)
 }
 
-/// Compares the values of independent runs, **one value a run**, the runs of both sides in mixed order: as [`compare_launches`] does, but nothing is
-/// added to the variance between the values. The figure of each side is the median of its runs.
+/// Compares the values of independent runs, **one value a run**, the runs of both sides in mixed order. It does as [`compare_launches`]
+/// does, but adds nothing to the variance between the values. The figure of each side is the median of its runs.
 ///
 /// # Errors
 /// [`Undecided`]: too few runs, or a side that is not clearly above 0.

@@ -1,7 +1,8 @@
 //! Values counted in classes whose width grows with the value: the one histogram.
 //!
-//! A layout is one number, `BITS`. Values below `2^(BITS + 1)` have a class each; above, each octave has `2^BITS` classes of equal width. So the
-//! middle of a class is within `1 / 2^(BITS + 1)` of every value in it, and each class of a layout is made up of whole classes of any finer one.
+//! A layout is one number, `BITS`. Values below `2^(BITS + 1)` have a class each; above, each octave has `2^BITS` classes of equal width.
+//! So the middle of a class is within `1 / 2^(BITS + 1)` of every value in it. Each class of a layout is made up of whole classes of any
+//! finer one.
 
 use crate::class_quantile::class_quantile;
 

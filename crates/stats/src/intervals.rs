@@ -29,14 +29,14 @@ pub struct MedianInterval {
 }
 
 /// The narrowest symmetric pair of order statistics that holds the median with at least the given confidence, whatever
-/// the distribution: Conover, "Practical Nonparametric Statistics" (1999), §3.2; David and Nagaraja, "Order Statistics"
-/// (2003), §7.1.
+/// the distribution. Sources: Conover, "Practical Nonparametric Statistics" (1999), §3.2; David and Nagaraja, "Order
+/// Statistics" (2003), §7.1.
 ///
 /// The number `B` of values below the median is binomial with probability one half. The values at ranks `r` and
-/// `n + 1 - r` hold the median exactly when `r <= B <= n - r`; the largest `r` is taken for which that probability,
-/// computed from the exact binomial, reaches the confidence. For 200 values and 0.95 these are ranks 86 and 115 with
-/// a coverage of 0.9600, as the usual approximation by `n/2 - 0.98 sqrt(n)` rounded down and `n/2 + 1 + 0.98 sqrt(n)`
-/// rounded up also says.
+/// `n + 1 - r` hold the median exactly when `r <= B <= n - r`. The exact binomial gives that probability. The largest
+/// `r` that reaches the confidence is taken. For 200 values and 0.95 these are ranks 86 and 115 with a coverage of
+/// 0.9600. The usual approximation gives the same: `n/2 - 0.98 sqrt(n)` rounded down and `n/2 + 1 + 0.98 sqrt(n)`
+/// rounded up.
 ///
 /// `None` when even the extremes do not reach the confidence: below 6 values for 0.95.
 ///
@@ -59,8 +59,8 @@ pub fn median_interval_sorted(sorted: &[f64], confidence: f64) -> Option<MedianI
     })
 }
 
-/// [`median_interval_sorted`], or where there are too few values for it, the extremes, with the confidence that they have: they miss the median
-/// only if all values are on one side of it. `None` below two values.
+/// [`median_interval_sorted`], or where there are too few values for it, the extremes, with the confidence that they have. They miss the
+/// median only if all values are on one side of it. `None` below two values.
 ///
 /// ```
 /// let found = swtch_stats::median_interval_or_extremes(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();

@@ -1,6 +1,6 @@
-//! Pure statistics for noisy, one-sided measurements: quantiles, distribution-free and bootstrap intervals, a test
-//! of normality, a rank test and the correction for many tests, autocorrelation, change points, and the
-//! comparison of two builds or machines.
+//! Pure statistics for noisy, one-sided measurements. It has quantiles, distribution-free and bootstrap intervals,
+//! a test of normality, a rank test and the correction for many tests. It also has autocorrelation, change points,
+//! and the comparison of two builds or machines.
 //!
 //! Everything takes `&[f64]`, apart from the histogram and its quantiles, whose values are whole numbers. Functions named
 //! `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the input is the caller's duty; a NaN makes figures

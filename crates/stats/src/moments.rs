@@ -10,9 +10,10 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The variance with divisor `n - ddof` (0: of these values; 1: unbiased estimate for the population), by the
-/// two-pass algorithm with correction: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The
-/// American Statistician 37 (1983). NaN when there are not more than `ddof` values.
+/// The variance with divisor `n - ddof`, by the two-pass algorithm with correction. `ddof` 0 is the variance of
+/// these values, 1 the unbiased estimate for the population. Source: Chan, Golub and LeVeque, "Algorithms for
+/// computing the sample variance", The American Statistician 37 (1983). NaN when there are not more than `ddof`
+/// values.
 ///
 /// ```
 /// assert_eq!(swtch_stats::variance(&[1.0, 3.0], 0), 1.0);

@@ -1,7 +1,7 @@
 //! Many tests at once: the chance that any of them errs.
 
-/// Adjusts the p-values of several tests, so that those which are at most `a` afterwards reject a true hypothesis, any at all, with a
-/// chance of at most `a`: the step-down method of Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+/// Adjusts the p-values of several tests. Those which are at most `a` afterwards reject a true hypothesis, any at all, with a chance
+/// of at most `a`. It is the step-down method of Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
 /// Journal of Statistics 6 (1979). It needs no independence of the tests. In the order of the input; a NaN counts as 1.
 ///
 /// ```

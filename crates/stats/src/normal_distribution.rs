@@ -7,8 +7,8 @@ fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
 }
 
-/// Probability of a value above `z`, accurate also far out: the power series 26.2.11 of Abramowitz and Stegun (1964)
-/// near the centre and the continued fraction 26.2.14 in the tail.
+/// Probability of a value above `z`, accurate also far out. It uses series of Abramowitz and Stegun (1964): the
+/// power series 26.2.11 near the centre, the continued fraction 26.2.14 in the tail.
 pub(crate) fn upper_tail(z: f64) -> f64 {
     if z.is_nan() {
         return f64::NAN;

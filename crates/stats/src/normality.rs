@@ -16,9 +16,9 @@ pub struct ShapiroWilk {
     pub p: f64,
 }
 
-/// The Shapiro-Wilk test on ascending values: Royston, "Remark AS R94: a remark on algorithm AS 181: the W-test for
-/// normality", Applied Statistics 44 (1995), written from the formulas of that paper and of Royston, "Approximating the
-/// Shapiro-Wilk W-test for non-normality", Statistics and Computing 2 (1992).
+/// The Shapiro-Wilk test on ascending values. Royston, "Remark AS R94: a remark on algorithm AS 181: the W-test for
+/// normality", Applied Statistics 44 (1995). It is written from the formulas of that paper and of Royston,
+/// "Approximating the Shapiro-Wilk W-test for non-normality", Statistics and Computing 2 (1992).
 ///
 /// The approximations hold for 3 to 5000 values. **Above 5000 the ascending values are thinned evenly to 5000**, which
 /// keeps the shape of the distribution; `p` is then that of the smaller set. `None` below 3 values, or when all are
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::{Rng, sorted};
 
-    /// The samples are made here and, in the same way, in the Python that produced the reference values; the generator
+    /// The samples are made here and, in the same way, in the Python that produced the reference values. The generator
     /// is ours, so that both sides see identical numbers.
     fn sample(shape: &str, n: usize) -> Vec<f64> {
         let mut rng = Rng::new(n as u64);

@@ -22,8 +22,9 @@ pub(crate) fn outliers(y: &[f64]) -> Vec<bool> {
     (0..n).map(|i| !y[i].is_finite() || (noise > 0.0 && (y[i] - smooth[i]).abs() > LIMIT * noise)).collect()
 }
 
-/// Running median of five, of three next to the ends; at the ends Tukey's rule: the median of the end point, its
-/// smoothed neighbour, and the line through the two next smoothed points continued.
+/// Running median of five, of three next to the ends. At the ends it is Tukey's rule: the median of three
+/// values. They are the end point, its smoothed neighbour, and the line through the two next smoothed points
+/// continued.
 fn running_median(y: &[f64]) -> Vec<f64> {
     let n = y.len();
     let mut smooth = y.to_vec();

@@ -9,9 +9,9 @@ pub struct QuantileInterval {
     pub high: Option<f64>,
 }
 
-/// The order statistics that hold the quantile `q` with at least the given confidence, with half of the rest on either side,
-/// whatever the distribution: Conover, "Practical Nonparametric Statistics" (1999), §3.2; David and Nagaraja, "Order
-/// Statistics" (2003), §7.1.
+/// The order statistics that hold the quantile `q` with at least the given confidence, whatever the distribution. Half of
+/// the rest is on either side. Sources: Conover, "Practical Nonparametric Statistics" (1999), §3.2; David and Nagaraja,
+/// "Order Statistics" (2003), §7.1.
 ///
 /// The number `B` of values below the quantile is binomial with probability `q`. The value at rank `r` is not above the quantile when
 /// `r <= B`: the low end has the largest `r` with `P(B < r) <= (1 - confidence) / 2`. The high end has the smallest `r` with

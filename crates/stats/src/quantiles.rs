@@ -1,7 +1,8 @@
 //! Quantiles and medians.
 
-/// The `q`-quantile of ascending values, by linear interpolation between order statistics: type 7 of Hyndman and Fan,
-/// "Sample quantiles in statistical packages", The American Statistician 50 (1996), the default of R and `NumPy`.
+/// The `q`-quantile of ascending values, by linear interpolation between order statistics. It is type 7 of Hyndman
+/// and Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996), the default of R and
+/// `NumPy`.
 ///
 /// `q` is clamped to 0..=1. Empty input gives NaN.
 ///

@@ -5,9 +5,10 @@ use crate::normal_distribution::upper_tail;
 /// The distribution is counted out for up to this number of values in both samples together. Beyond it, the distribution is taken for normal.
 const MOST_EXACT: usize = 60;
 
-/// The two-sided p-value of the rank-sum test of Wilcoxon, Mann and Whitney: the chance that two samples of one distribution differ in ranks by
-/// at least as much. With up to 60 values it is exact, ties included (the permutation distribution of midranks); beyond, the normal
-/// approximation with the correction for ties. Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd edition (2014), §4.1.
+/// The two-sided p-value of the rank-sum test of Wilcoxon, Mann and Whitney. It is the chance that two samples of one distribution differ
+/// in ranks by at least as much. With up to 60 values it is exact, ties included (the permutation distribution of midranks); beyond, the
+/// normal approximation with the correction for ties. Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd edition
+/// (2014), §4.1.
 ///
 /// `None` when a sample is empty.
 ///

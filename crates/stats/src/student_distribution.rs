@@ -1,8 +1,8 @@
 //! Student's t distribution, to about 12 digits.
 
-/// Probability of a value farther from 0 than `t`, on either side, with `degrees` of freedom (any positive number): the incomplete
-/// beta function `I_x(degrees / 2, 1 / 2)` at `x = degrees / (degrees + t^2)`; Abramowitz and Stegun, "Handbook of Mathematical Functions"
-/// (1964), 26.7.1 and 26.5.27.
+/// Probability of a value farther from 0 than `t`, on either side, with `degrees` of freedom (any positive number). It is the incomplete
+/// beta function `I_x(degrees / 2, 1 / 2)` at `x = degrees / (degrees + t^2)`. Source: Abramowitz and Stegun, "Handbook of Mathematical
+/// Functions" (1964), 26.7.1 and 26.5.27.
 pub(crate) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
         return f64::NAN;

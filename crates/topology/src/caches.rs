@@ -7,7 +7,7 @@ use crate::host::{Cache, CacheKind, Cpu};
 
 /// Reads the caches of the CPUs, one entry for each physical cache, by level, kind and first CPU.
 ///
-/// Two entries are one cache when they have level, kind and sharing CPUs in common; `id` would not do, as many kernels
+/// Two entries are one cache when they have level, kind and sharing CPUs in common. `id` would not do, as many kernels
 /// (Arm, virtual machines) do not give it. A cache without a size (device trees often omit it) is left out.
 pub(crate) fn read(files: &Files, cpus: &[Cpu]) -> Vec<Cache> {
     let mut found: BTreeMap<(u32, CacheKind, Vec<u32>), Cache> = BTreeMap::new();

@@ -175,7 +175,7 @@ fn tightest(one: Option<CpuQuota>, other: Option<CpuQuota>) -> Option<CpuQuota> 
 }
 
 /// The limit of a group, and what it leaves. Pages of files that were not used lately count as free, since the kernel takes them
-/// back before it kills; this is the working set that Kubernetes reckons with.
+/// back before it kills. This is the working set that Kubernetes reckons with.
 fn memory(files: &Files, directory: &str, version: u32) -> (Option<u64>, Option<u64>) {
     let (limit, usage, reclaimable) = match version {
         2 => ("memory.max", "memory.current", "inactive_file"),

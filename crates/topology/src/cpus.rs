@@ -8,7 +8,7 @@ use crate::host::{CoreKind, Cpu};
 const SYSFS: &str = "sys/devices/system/cpu";
 
 /// A core below three quarters of the fastest one is of another kind. Favoured cores of one kind differ by less (Turbo Boost
-/// Max: some 5 %), little cores by more (an Arm little core has a quarter to a half of the capacity).
+/// Max: some 5 %), little cores by more. An Arm little core has a quarter to a half of the capacity.
 const SLOWER_KIND: (u64, u64) = (3, 4);
 
 /// Reads the CPUs.

@@ -208,8 +208,8 @@ pub struct Limits {
     pub cpu_quota: Option<CpuQuota>,
     /// The tightest memory limit of its cgroups, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// Memory that can be taken without swapping, in bytes: what the machine has available (`MemAvailable`) or what the
-    /// cgroups leave of their limits, whichever is less.
+    /// Memory that can be taken without swapping, in bytes. It is what the machine has available (`MemAvailable`) or
+    /// what the cgroups leave of their limits, whichever is less.
     pub available_memory_bytes: Option<u64>,
     /// Versions of the cgroups that are mounted: 1, 2.
     pub cgroup_versions: Vec<u32>,

@@ -46,8 +46,9 @@ fn names(files: &Files) -> (String, String) {
     (release.unwrap_or_default(), version.unwrap_or_default())
 }
 
-/// Whether one of the kernel's event sources counts in the CPUs: `cpu`, s390's `cpum_cf`, or one with a list of its CPUs, as on Arm and on
-/// CPUs of several kinds (`is_pmu_core` in tools/perf/util/pmu.c, Linux 6.18). Every kernel with perf events lists some source.
+/// Whether one of the kernel's event sources counts in the CPUs. That is `cpu`, s390's `cpum_cf`, or one with a list of its CPUs. Arm and
+/// CPUs of several kinds have such a list (`is_pmu_core` in tools/perf/util/pmu.c, Linux 6.18). Every kernel with perf events lists some
+/// source.
 fn hardware_counters(files: &Files) -> Option<bool> {
     let sources = files.names(EVENT_SOURCES);
     let counts = |name: &String| {

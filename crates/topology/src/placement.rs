@@ -58,8 +58,8 @@ impl Host {
         })
     }
 
-    /// One CPU for each kind of core, faster first, so that `same-cpu` can be measured on each; on a machine of one kind,
-    /// the CPU of [`Host::pair_for`].
+    /// One CPU for each kind of core, faster first, so that `same-cpu` can be measured on each. On a machine of one kind
+    /// it is the CPU of [`Host::pair_for`].
     pub fn same_cpu_by_kind(&self) -> Vec<(CoreKind, CpuId)> {
         let usable = self.usable_cpus();
         [CoreKind::Performance, CoreKind::Uniform, CoreKind::Efficiency]

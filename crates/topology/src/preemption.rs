@@ -26,8 +26,8 @@ impl Preemption {
 
 /// Finds the model.
 ///
-/// `uname -v` alone decides only for `PREEMPT_RT`. `PREEMPT_DYNAMIC` means that the model can be changed while the system runs;
-/// plain `PREEMPT` means full or, from Linux 6.13 on, lazy; no word means none or voluntary (init/Makefile and
+/// `uname -v` alone decides only for `PREEMPT_RT`. `PREEMPT_DYNAMIC` means that the model can be changed while the system runs.
+/// Plain `PREEMPT` means full or, from Linux 6.13 on, lazy. No word means none or voluntary (init/Makefile and
 /// kernel/Kconfig.preempt, Linux 6.18).
 pub(crate) fn read(files: &Files, release: &str, version: &str) -> Preemption {
     let words: Vec<&str> = version.split_whitespace().collect();

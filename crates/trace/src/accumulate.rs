@@ -182,9 +182,9 @@ struct Edge {
 
 /// Takes events in the order of time, gives tables at any moment.
 ///
-/// A switch is two moments. The task that leaves leaves when the scheduler is entered; the task that comes is chosen later and comes when the
-/// scheduler is left, `cost_ns` later. A CPU that is stolen between the two may choose a task that ran, slept and was woken meanwhile on
-/// another CPU. So each half is taken at its own time: only then do the events of one task follow each other.
+/// A switch is two moments. The task that leaves leaves when the scheduler is entered. The task that comes is chosen later and comes when
+/// the scheduler is left, `cost_ns` later. A CPU that is stolen between the two may choose a task that ran, slept and was woken meanwhile
+/// on another CPU. So each half is taken at its own time: only then do the events of one task follow each other.
 #[derive(Debug, Default)]
 pub struct Accumulator {
     start_ns: u64,
@@ -229,7 +229,8 @@ impl Accumulator {
         }
     }
 
-    /// The source sees only when tasks come and leave, not between which tasks a CPU switches: what has it while a task waits is not known.
+    /// The source sees only when tasks come and leave, not between which tasks a CPU switches. So the task that has the CPU while another
+    /// waits is not known.
     pub fn sees_halves(&mut self) {
         self.sees_halves = true;
     }

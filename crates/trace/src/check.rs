@@ -1,9 +1,9 @@
 //! Figures of a Trace that cannot be true, found before any of them is printed.
 //!
 //! [`Trace::open`](crate::Trace::open) calls this for every reader, and a recorder calls it for what it has just written. The checks
-//! allow for lost events, a scope that is only a part of the machine, sources that sample or only count, and the coarse clocks of the
-//! kernel's own sums. The bounds of time are therefore wide by 2 % and a tenth of a second, or by a second for the
-//! kernel's own sums. The kernel updates those at a CPU's tick, which a stolen CPU misses.
+//! allow for lost events and for a scope that is only a part of the machine. They allow for sources that sample or only count, and
+//! for the coarse clocks of the kernel's own sums. The bounds of time are therefore wide by 2 % and a tenth of a second, or by a
+//! second for the kernel's own sums. The kernel updates those at a CPU's tick, which a stolen CPU misses.
 
 mod histograms;
 mod sums;

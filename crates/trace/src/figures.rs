@@ -41,8 +41,8 @@ pub fn cpu_ns(task: &TaskRow) -> u64 {
     task.run_ns.saturating_add(task.switch_cost_ns.unwrap_or(0))
 }
 
-/// A quantile of a distribution, ns, by the rule of [`class_quantile`]: at most half a class from the value at that rank, and never above the
-/// longest. `of` is `all`, `task 1234` or `kind process`.
+/// A quantile of a distribution, ns, by the rule of [`class_quantile`]. It is at most half a class from the value at that rank, and never
+/// above the longest. `of` is `all`, `task 1234` or `kind process`.
 pub fn quantile_ns(
     tasks: &[TaskRow],
     histograms: &[HistogramRow],
@@ -66,7 +66,7 @@ pub fn ascending<'a>(rows: impl IntoIterator<Item = &'a HistogramRow>) -> Vec<(u
     classes
 }
 
-/// The longest wait or slice of all tasks, or of one, ns, as it was measured; absent for costs, whose classes are all that is kept.
+/// The longest wait or slice of all tasks, or of one, ns, as it was measured. Absent for costs, of which only the classes are kept.
 pub fn longest_ns(tasks: &[TaskRow], metric: &str, of: &str) -> Option<u64> {
     let tid: Option<u32> = of.strip_prefix("task ").and_then(|tid| tid.parse().ok());
     let longest = |row: &TaskRow| match metric {

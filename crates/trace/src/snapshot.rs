@@ -79,8 +79,8 @@ fn lost_since(row: &Lost, earlier: &[Lost]) -> Lost {
     Lost { events: row.events.saturating_sub(before.map_or(0, |before| before.events)), ..row.clone() }
 }
 
-/// The earlier tables, with the tasks by the numbers that they have later: a thread that executes another program goes on under the number of
-/// its process. What identifies it then is when it was first seen.
+/// The earlier tables, with the tasks by the numbers that they have later. A thread that executes another program goes on under the number
+/// of its process. What identifies it then is when it was first seen.
 fn renumbered<'a>(earlier: &'a Tables, later: &Tables) -> Cow<'a, Tables> {
     let known: HashSet<(u32, u64)> = earlier.tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
     let is_new = |row: &&TaskRow| row.tid == row.pid && !known.contains(&(row.tid, row.first_ns));

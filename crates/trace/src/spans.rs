@@ -1,7 +1,8 @@
 //! Spans: pieces of a program's work, such as requests, each with its beginning and its end.
 //!
-//! A program writes them as lines of the workload contract (`contract`), a tracing library as OTLP/JSON (`otlp`), and a web server as
-//! lines of its access log (`access_log`). [`Spans::read`] puts them on the clock of a Trace and finds the tasks that worked on them.
+//! A program writes them as lines of the workload contract (`contract`), and a tracing library as OTLP/JSON (`otlp`). A web server
+//! writes them as lines of its access log (`access_log`). [`Spans::read`] puts them on the clock of a Trace and finds the tasks that
+//! worked on them.
 
 mod access_log;
 mod contract;

@@ -168,8 +168,8 @@ impl Writer {
         self.aside.take().map_or(Ok(()), |(place, new)| place.take(new).map(drop))
     }
 
-    /// As [`finish`](Self::finish), for a Trace with a figure that cannot be true: what [`create_aside`](Self::create_aside) began goes to a
-    /// free name next to its place, `NAME-refused.swtch`, so that what is at its place stays. Says where the Trace is.
+    /// As [`finish`](Self::finish), for a Trace with a figure that cannot be true. What [`create_aside`](Self::create_aside) began goes to
+    /// a free name next to its place, `NAME-refused.swtch`. So a Trace at its place stays. Says where the Trace is.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).

@@ -1,6 +1,7 @@
-//! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! text in columns ([`TextTable`]), digits in groups ([`grouped`]), text that is cut ([`shortened`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), inequalities and units of figures ([`Inequality`], [`Unit`]), the
-//! [`Observer`] of what takes long, and what a command complained of last ([`last_lines`]).
+//! Quantities with the notations people type and read. They are [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
+//! text in columns ([`TextTable`]), digits in groups ([`grouped`]) and text that is cut ([`shortened`]). There are closed vocabularies
+//! ([`words!`]), JSON documents that name their schema ([`input_error`]), inequalities and units of figures ([`Inequality`], [`Unit`]). The
+//! [`Observer`] follows long work, and [`last_lines`] has the last complaint of a command.
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).

@@ -4,14 +4,14 @@
  *
  * With -icount sleep=off, virtual time jumps to the next timer once every CPU is halted. QEMU's main loop makes that jump: whenever it
  * wakes up it asks whether all CPUs are idle (icount_start_warp_timer in softmmu/icount.c, 7.2). It wakes up for every timer that ends
- * as well, while the thread that runs the CPUs goes on. A CPU is marked as halted before the instructions it has run are counted, and
- * before the others had their turn; a main loop that looks in that moment jumps too far, or has the CPUs go on with another one than
- * usual. That is seldom, some times in 100,000 idle periods, but two runs part then, and the more so the busier the host is.
+ * as well, while the thread that runs the CPUs goes on. QEMU marks a CPU as halted before it counts the instructions the CPU has run,
+ * and before the others had their turn. A main loop that looks in that moment jumps too far, or lets another CPU go on than usual.
+ * That is seldom, some times in 100,000 idle periods, but two runs part then, and the more so the busier the host is.
  *
- * So, after the main loop has waited for events (ppoll), it waits for the CPUs' thread to sit in its condition variable before
- * any thread has woken it. From there on QEMU's own lock keeps the order.
+ * So it waits after the main loop has waited for events (ppoll). It waits until the CPUs' thread sits in its condition
+ * variable before any thread has woken it. From there on QEMU's own lock keeps the order.
  *
- * And QEMU makes its cache of translated addresses smaller or larger by how full it was within 100 ms of the host's time
+ * And QEMU makes its cache of translated addresses smaller or larger. It goes by how full the cache was within 100 ms of the host's time
  * (tlb_mmu_resize_locked in accel/tcg/cputlb.c). What is in it decides which accesses of a guest fault needlessly. So the thread that runs
  * the CPUs sees a time that goes on by a millisecond each time it looks.
  */

@@ -1,9 +1,10 @@
 //! Boots a kernel in QEMU, runs a command in it, and returns its output and its status.
 //!
-//! [`run`] takes a [`Spec`] and tells an [`Observer`](swtch_units::Observer) what happens, as [`Event`]s. Programs travel with their libraries in an archive that the
-//! kernel unpacks; the guest's first process is the same program that calls [`run`], which hands over to [`guest::run`] when
-//! [`guest::is_first_process`] says so. Guest and host speak in typed frames over a port of their own; the console is the kernel's alone.
-//! [`Spec::deterministic`] counts instructions instead of time: the same run then gives the same switches and the same times.
+//! [`run`] takes a [`Spec`] and tells an [`Observer`](swtch_units::Observer) what happens, as [`Event`]s. Programs travel with their
+//! libraries in an archive that the kernel unpacks. The guest's first process is the same program that calls [`run`]. It hands over to
+//! [`guest::run`] when [`guest::is_first_process`] returns true. Guest and host speak in typed frames over a port of their own; the console
+//! is the kernel's alone. [`Spec::deterministic`] counts instructions instead of time: the same run then gives the same switches and the
+//! same times.
 //!
 //! Modules: `spec` (what to run), `kernel` (which one), `file_closure` and `elf` (what travels), `cpio` and `initramfs` (the guest's first
 //! file system), `guest_paths`, `qemu` with `icount_barrier`, `session` with `console` and `tail`, `protocol`, `event`, `guest_result`

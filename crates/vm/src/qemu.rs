@@ -51,8 +51,8 @@ impl Accelerator {
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Kvm => &["-accel", "kvm", "-cpu", "host"],
-            // CPUs take turns. As threads of their own (QEMU 7.2 with Linux 7.3), one guest in ten or so hung before its first process, or its kernel
-            // fell over while it rewrote its own code, as it does when a scheduler comes or goes.
+            // CPUs take turns. As threads of their own (QEMU 7.2 with Linux 7.3), one guest in ten or so failed. It hung before its first
+            // process, or its kernel fell over while it rewrote its own code. A kernel does so when a scheduler comes or goes.
             Self::Emulation => &["-accel", "tcg,thread=single", "-cpu", "max"],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
             Self::CountedInstructions => &[
@@ -111,9 +111,9 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
 /// The kernel's command line. Nothing in it changes how the kernel schedules.
 fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
     let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
-    // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. That the timer works need not be tried
-    // out: the kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
-    // The kernel's tests of its own ciphers would go on for a second during the command.
+    // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. The timer need not be tried out.
+    // The kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at. The kernel's tests of its own
+    // ciphers would go on for a second during the command.
     let mut line = format!(
         "console=ttyS0 loglevel={CONSOLE_LEVEL} panic=-1 oops=panic no_timer_check cryptomgr.notests rdinit={FIRST_PROCESS}{random}"
     );

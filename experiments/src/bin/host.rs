@@ -1,7 +1,8 @@
 //! `host PROFILE.json [RUNS [PART-OF-NAME]]`: real programs on this machine next to their simulation on preset `host`.
 //!
-//! Runs `perf bench sched pipe`, `perf bench sched messaging` (hackbench) and tasks that only compute under the stock kernel, counts their
-//! switches with `perf stat`, simulates the same with the costs of the Profile, and prints both. For a quiet machine; figures belong to it.
+//! Runs `perf bench sched pipe`, `perf bench sched messaging` (hackbench) and tasks that only compute under the stock kernel. It counts
+//! their switches with `perf stat`, simulates the same with the costs of the Profile, and prints both. For a quiet machine; figures belong
+//! to it.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

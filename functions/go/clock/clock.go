@@ -23,7 +23,7 @@ func NowNs() int64 { return int64(time.Since(start)) }
 func MonotonicNs() int64 { return read(monotonic) }
 
 // ThreadCPUNs is the CPU time of the calling thread. Asking makes the kernel charge the running time to the quota at once, and not
-// at its next tick, as sched_yield would; but it does not give the CPU away.
+// at its next tick, as sched_yield would. But it does not give the CPU away.
 func ThreadCPUNs() int64 { return read(threadCPU) }
 
 // ProcessCPUNs is the CPU time of all threads of this process.

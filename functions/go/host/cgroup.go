@@ -100,8 +100,8 @@ func memoryLimit(root string) *int64 {
 	return least
 }
 
-// groups are the directories of this process's cgroup and those above it, innermost first: of a controller of version 1, or of version 2
-// for an empty name.
+// groups are the directories of this process's cgroup and those above it, innermost first. They are of a controller of version 1, or of
+// version 2 for an empty name.
 func groups(root, controller string) []string {
 	own, known := ownGroup(root, controller)
 	content, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))

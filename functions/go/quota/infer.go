@@ -206,8 +206,8 @@ func phaseOf(ends, weights []float64, period float64) float64 {
 	return ends[0] + math.Atan2(y, x)/(2*math.Pi)*period
 }
 
-// significant says whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first
-// and every frequency that could have been found.
+// significant says whether as many ends would hardly be near boundaries by accident. It is the binomial chance, for every end as the
+// first and every frequency that could have been found.
 func (g grid) significant(gaps []gap) bool {
 	n, ended, last := 0, 0, math.Inf(-1)
 	for _, gap := range gaps {

@@ -15,8 +15,8 @@ import (
 	"github.com/swtch-tools/swtch/functions/go/clock"
 )
 
-// In the environment of a spinner: this program again, whatever platform's program it is. Threads of this process would share a quota with the
-// runtime's own, which run on other CPUs too: each CPU takes part of a quota of its own accord and keeps some.
+// In the environment of a spinner: this program again, whatever platform's program it is. Threads of this process would share a quota with
+// the runtime's own, which run on other CPUs too. Each CPU takes part of a quota of its own accord and keeps some.
 const spinVariable = "SWTCH_SPIN_TASK"
 
 const (

@@ -74,8 +74,8 @@ func cov(values []float64) *float64 {
 	return &found
 }
 
-// MedianRank is the largest rank r, counted from 1, such that the values at r and n+1-r hold the median with the confidence: Conover,
-// "Practical Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
+// MedianRank is the largest rank r, counted from 1, such that the values at r and n+1-r hold the median with the confidence. Source:
+// Conover, "Practical Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
 func MedianRank(n int) int {
 	inside := 1.0
 	// The chance of k values below the median, by the exact binomial; logarithms, so that nothing underflows.

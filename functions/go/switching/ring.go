@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// A task adds its process id to the token, until the parent closes the ring. Its system calls are raw: the runtime would otherwise look
-// after each whether another thread should run, which is switches of its own; here there is nothing else to run.
+// A task adds its process id to the token, until the parent closes the ring. Its system calls are raw. The runtime would otherwise look
+// after each whether another thread should run, which is switches of its own. Here there is nothing else to run.
 func passOn() {
 	var token [8]byte
 	at, own := uintptr(unsafe.Pointer(&token)), uint64(os.Getpid())

@@ -19,9 +19,9 @@ var sink uint64
 
 var perMs = sync.OnceValue(calibrate)
 
-// Do works for that many iterations, or with 0 for this many milliseconds of CPU time, by the speed that this process found at its first
-// work. Two processes calibrate differently: only the same iterations can be compared. done is called before the CPU clock is read: at that
-// the kernel charges the work, and under a quota may stop it.
+// Do works for that many iterations. With 0 it works for this many milliseconds of CPU time, by the speed that this process found at its
+// first work. Two processes calibrate differently: only the same iterations can be compared. done is called before the CPU clock is read.
+// At that the kernel charges the work, and under a quota may stop it.
 func Do(ms float64, iterations int64, done func()) document.Work {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

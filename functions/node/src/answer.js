@@ -18,7 +18,7 @@ let invocations = 0;
 let last = Promise.resolve();
 
 /**
- * Measures; the id is the platform's name of the invocation, if it has one, and `worked` is called when work that was asked for is done. Two
+ * Measures. The id is the platform's name of the invocation, if it has one. `worked` is called when work that was asked for is done. Two
  * measurements at a time would measure each other.
  */
 function answer(request, platformName, id, worked = () => {}) {

@@ -8,8 +8,8 @@ const { RequestError, parse } = require('./request');
 const ID_HEADERS = { gcf: 'function-execution-id', knative: 'ce-id', openfaas: 'x-call-id' };
 
 /**
- * { status, document } of a body (text, bytes or parsed), a query string without its question mark, and the invocation's name or the headers,
- * in small letters, that have it; `worked` as of `answer`.
+ * { status, document } of a body (text, bytes or parsed), a query string without its question mark, and the invocation's name. In its place
+ * may be the headers, in small letters, that have it. `worked` is as in `answer`.
  */
 async function reply(platform, { body, query, headers = {}, id = headers[ID_HEADERS[platform]], worked }) {
   try {

@@ -1,7 +1,7 @@
 'use strict';
-// Finds period and quota in what spinning threads ran. A throttled thread begins to run again when its quota is refilled, at the boundary of
-// a period; a preempted one at any time. A interval is { start, end, cpu } in ns: without a gap, and the spinner's CPU time at its start,
-// null where it was not asked for.
+// Finds period and quota in what spinning threads ran. A throttled thread begins to run again when its quota is refilled, at the boundary
+// of a period; a preempted one at any time. An interval is { start, end, cpu } in ns, without a gap. `cpu` is the spinner's CPU time at its
+// start, null where it was not asked for.
 
 /** How far from a period's boundary a throttled thread may begin to run again: others may have its CPU just then. */
 const JITTER_NS = 2e6;
@@ -137,8 +137,8 @@ function fit(gaps, period) {
   return grid;
 }
 
-// Whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first and every frequency
-// that could have been found.
+// Whether as many ends would hardly be near boundaries by accident. It is the binomial chance, for every end as the first and every
+// frequency that could have been found.
 function significant(grid, gaps) {
   let [n, near, last] = [0, 0, -Infinity];
   for (const gap of gaps) {
@@ -208,8 +208,8 @@ function measure(grid, threads, gaps) {
   };
 }
 
-// Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over these periods, those
-// that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
+// Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over these
+// periods, also those that did not use the quota up. A quota holds for each of them, and a CPU owes what it runs beyond it once.
 function whyNot(quota, period, ran, periods, threads) {
   const ms = (ns) => `${(ns / 1e6).toFixed(3)} ms`;
   const said = `gaps end together every ${ms(period)}, but a quota of ${ms(quota)}`;

@@ -24,8 +24,8 @@ const START_NS = 5e6;
 const WARM_UP_NS = 20e6;
 
 /**
- * What this many spinners ran in this time: { threads, wall, cpu, from, usages } in ns from the beginning. Processes, each on a CPU of its own when
- * they are as many as the CPUs and a single one where this process is; threads of this process where there can be none.
+ * What this many spinners ran in this time: { threads, wall, cpu, from, usages } in ns from the beginning. Processes, each on a CPU of its
+ * own when they are as many as the CPUs. A single one is where this process is. Threads of this process where there can be none.
  */
 async function spin(spinners, ms, pinned) {
   const attempts = [

@@ -26,8 +26,8 @@ function cov(values) {
 }
 
 /**
- * The largest rank r, counted from 1, such that the values at r and n + 1 - r hold the median with the confidence: Conover,
- * "Practical Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
+ * The largest rank r, counted from 1, such that the values at r and n + 1 - r hold the median with the confidence. Source:
+ * Conover, "Practical Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
  */
 function medianRank(n) {
   let inside = 1;

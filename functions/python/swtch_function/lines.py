@@ -22,8 +22,8 @@ def serve_lines(handler: str | None = None, platform: str = "local") -> int:
     """Answers until standard input ends; the exit status.
 
     The first line says that the function is ready. Every other line is `{"status": 200, "document": {}}`. With `"more": true` in it another
-    line follows: the rest of the document, which is what a user's own function took, or the whole answer where the first had only to say that
-    the project's handler has done its work.
+    line follows. It is the rest of the document, the part that a user's own function took. It is the whole answer where the first line only
+    reports that the project's handler has done its work.
     handler: `module:function` of a user's own function; without it the project's handler answers.
     """
     answers = os.fdopen(os.dup(1), "wb")
@@ -45,8 +45,8 @@ def serve_lines(handler: str | None = None, platform: str = "local") -> int:
             before = Usage.now()
             status, document, wall_ns = result_of(function, json.loads(line))
             if status == 200:
-                # Reading the CPU time makes the kernel charge it, and may stop at once a task that would have run until the tick:
-                # the answer comes first, as it would without any measuring.
+                # Reading the CPU time makes the kernel charge it, and may stop at once a task that would have run until the tick.
+                # So the answer comes first, as it would without any measuring.
                 write(answers, {"status": status, "document": document, "more": True})
                 write(answers, took(before, wall_ns))
                 continue

@@ -1,8 +1,8 @@
 """The CPU quota and its period, from when spinners ran. Pure.
 
-The kernel's bandwidth control (kernel/sched/fair.c: `distribute_cfs_runtime`, `throttle_cfs_rq`) stops a group when its quota is used up, and lets it
-go on when a timer refills the quota. So the gaps of a spinner that end together with a period tell the period; what all spinners ran from
-one refill to the next is the quota. Gaps in which others had the CPU end anywhere, and are neither.
+The kernel's bandwidth control (kernel/sched/fair.c: `distribute_cfs_runtime`, `throttle_cfs_rq`) stops a group when its quota is used up.
+It lets the group go on when a timer refills the quota. So the gaps of a spinner that end together with a period show the period. The time
+that all spinners ran from one refill to the next is the quota. Gaps in which others had the CPU end anywhere, and are neither.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _quota(
     # Many periods in which nothing ran owe that to those before: all count.
     paid_back = whole.count(0.0) > _IDLE * len(whole)
     if len(alike) >= _NEARLY_ALL * len(whole) and not paid_back:
-        # Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it; and where one
+        # Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it. Where one
         # refill was seen late, its two neighbours look wrong.
         quota_ns = statistics.fmean(ran for ran in whole if abs(ran - middle_ns) <= _APART * middle_ns)
     else:

@@ -1,6 +1,6 @@
 """Processes that spin and note when they did not run: the interpreter's lock lets only one thread of a process spin.
 
-A spinner reads its CPU clock again and again: that makes the kernel charge it at once (kernel/sched/core.c: `task_sched_runtime`), so that a
+A spinner reads its CPU clock again and again. That makes the kernel charge it at once (kernel/sched/core.c: `task_sched_runtime`). So a
 quota stops it when it is used up and not a tick later. A yield would do so too, but gives the CPU away where others wait for it.
 """
 

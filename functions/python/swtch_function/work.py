@@ -1,4 +1,5 @@
-"""A fixed amount of work, so that wall times under quotas can be compared: a number of iterations, or CPU time calibrated once for each process."""
+"""A fixed amount of work, so that wall times under quotas can be compared. It is a number of iterations, or CPU time calibrated once for
+each process."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def work(asked_ms: float, iterations: int = 0, done: Callable[[], None] = lambda
     """Does that many iterations, or with 0 as many as take `asked_ms` of CPU time here; as `swtch/faas/1` has it.
 
     Two processes calibrate differently: only the same iterations can be compared.
-    done: called after the work, before what it took of the CPU is asked for: that makes the kernel charge it, and under a quota may stop it.
+    done: called after the work, before its CPU time is asked for. Asking makes the kernel charge it, and under a quota may stop it.
     """
     iterations = iterations or max(1, round(asked_ms * _rate()))
     start_ns, start_cpu_ns = time.monotonic_ns(), time.process_time_ns()

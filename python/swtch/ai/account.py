@@ -1,8 +1,8 @@
 """Where the CPUs' time went between two looks: the workload, the measuring, others, idle, stolen. Pure.
 
 All parts are of one window and of the same CPUs, and add up to its length times the CPUs. Own and measuring time are of the scheduler's
-clocks, which leave stolen time out; idle and stolen time are of `/proc/stat`; the window is of `CLOCK_MONOTONIC`. Others are what is left:
-other programs, interrupts, and the kernel's own work. The busy ticks of `/proc/stat` are not taken, because a kernel that samples them misses
+clocks, which leave stolen time out. Idle and stolen time are of `/proc/stat`. The window is of `CLOCK_MONOTONIC`. Others are what is left:
+other programs, interrupts, and the kernel's own work. The busy ticks of `/proc/stat` are not taken. A kernel that samples them misses
 whatever runs between two ticks (on one machine 15 % of all time).
 """
 
@@ -16,7 +16,8 @@ from typing import Any
 TOLERANCE = 0.01
 """How far the parts may miss the whole, as a share of it: no clock holds the time of switching itself."""
 TICKS = 4
-"""And in ticks of `/proc/stat` for each CPU: idle, waiting and stolen time are cut to whole ticks, own time is as old as the last one."""
+"""And in ticks of `/proc/stat` for each CPU. Idle, waiting and stolen time are cut to whole ticks, and own time is as old as the last
+one."""
 _LEAST_TOLD = 0.5
 """`/proc/stat` must account for this share of the CPUs' time; in some containers it does not count."""
 

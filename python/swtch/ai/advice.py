@@ -1,7 +1,7 @@
 """What to change, in sentences, from measured summaries. Pure.
 
-A sentence needs a difference that passes an exact rank-sum test at the 5 % level, after Holm's correction for all comparisons of the study
-(`comparisons`), and no disturbed run on either side. Undecided comparisons are reported, with what to do.
+A sentence needs a difference that passes an exact rank-sum test at the 5 % level. The level is after Holm's correction for all comparisons
+of the study (`comparisons`). No run on either side may be disturbed. Undecided comparisons are reported, with what to do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The workload contract, version 1 (`docs/workload-contract.md`): how any program reports when its work begins and ends.
 
-A workload writes JSON lines to the file descriptor whose number is in `SWTCH_CONTRACT_FD`, and begins its measured phase
-when the line `go` comes on its standard input. `Workload` is its side; `Collector` is the side of the program that started it, and
-believes nothing that it reads. Times are nanoseconds of `CLOCK_MONOTONIC`, which the recorder's clock can be compared with.
+A workload writes JSON lines to the file descriptor whose number is in `SWTCH_CONTRACT_FD`. It begins its measured phase when the
+line `go` comes on its standard input. `Workload` is its side; `Collector` is the side of the program that started it, and believes
+nothing that it reads. Times are nanoseconds of `CLOCK_MONOTONIC`, which the recorder's clock can be compared with.
 
 >>> collector = Collector()
 >>> collector.feed(b'{"event":"ready","version":1,"pid":7}\\n{"event":"spans","begin_ns":[5],"end_ns":[9]}\\n')

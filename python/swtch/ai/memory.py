@@ -1,12 +1,12 @@
 """How much memory a model will need, predicted before any of it is allocated.
 
-The prediction is meant to be too high rather than too low, by less than a factor of three; it is made of what is known:
+The prediction is meant to be too high rather than too low, by less than a factor of three. It is made of what is known:
 
 - the shared libraries of the runtime, at their full size;
-- the weights four times: as they are handed over, once more while they are loaded, and laid out anew for the CPU in the
-  runtime's arena, which grows by doubling and so can hold twice what is in it;
-- tensors between operators that are alive at once, four times: twice in the arena, and twice in a second block of the arena, which is
-  laid out once a first inference has shown what is needed. Channels count in blocks of 16, the widest that the runtime's
+- the weights four times. They are handed over, held once more while they are loaded, and laid out anew for the CPU in
+  the runtime's arena. That arena grows by doubling and so can hold twice what is in it;
+- tensors between operators that are alive at once, four times. They are twice in the arena, and twice in a second block of the arena.
+  That one is laid out once a first inference has shown what is needed. Channels count in blocks of 16, the widest that the runtime's
   convolutions work on (`NCHWc`).
 """
 

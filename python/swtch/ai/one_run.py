@@ -100,11 +100,10 @@ def run_once(
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/2`, whatever happened.
 
-    say: receives progress messages. look: receives the row, what was seen and the Trace once all figures are there. meanwhile: is called with
-    the copies and their group once they were let go, and may take as long as the measured phase lasts.
+    meanwhile: is called with the copies and their group once they were let go. It may take as long as the measured phase lasts.
 
-    Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for what would fail in every run: a program that
-    is not there, pinning that is not allowed, a quota that cannot be set.
+    Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for failures that every run would have. They are
+    a missing program, pinning that is not allowed, or a quota that cannot be set.
     """
     predicted = job.subject.predicted_peak_bytes(job.settings)
     row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, predicted)

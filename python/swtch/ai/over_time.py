@@ -14,9 +14,8 @@ def over_time(
 ) -> dict[str, Any]:
     """A value for each look of the sampler but the first, of the time since the one before.
 
-    window: when the first inference began, which is time 0, and when the last ended; looks after that are left out, because the workload
-    then tells its figures and ends. cpu_time: CPUs worth of time that the run might use. CPU use and switches are
-    from the Trace's intervals, and `None` where there is none.
+    window: when the first inference began, which is time 0, and when the last ended. Looks after that are left out, because the workload
+    then reports its figures and ends. CPU use and switches are from the Trace's intervals, and `None` where there is none.
     """
     begin_ns, end_ns = window
     alive = [one for one in samples if one.processes and one.at_ns <= end_ns]

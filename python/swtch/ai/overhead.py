@@ -166,9 +166,9 @@ def overhead(
 
     spans: when inferences began and ended, by the intervals' clock; one that is in two counts for its part in each. samples: what others did.
 
-    `throughput_ratio` is of the recorded to the unrecorded interval of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
-    says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of all; its
-    programs in the kernel are not in it.
+    `throughput_ratio` is of the recorded to the unrecorded interval of each pair. `cpu_ratio` is likewise of the CPU time of an inference,
+    which says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of
+    all; its programs in the kernel are not in it.
     """
     pairs = [_ordered(one, two) for one, two in zip(intervals[::2], intervals[1::2])]
     counted = [(pair, [_inferences(one, spans) for one in pair]) for pair in pairs]

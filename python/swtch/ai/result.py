@@ -15,7 +15,7 @@ from .errors import AiError
 
 SCHEMA = "swtch/study/2"
 OLDER = "swtch/study/1"
-"""Read, too. Its CPU times of the workload and of others were read over windows of different length, and its advice was not corrected for the
+"""Read, too. Its CPU times of the workload and of others were read over windows of different length. Its advice was not corrected for the
 number of comparisons."""
 FILE = "study.json"
 REFUSED = "refused.json"

@@ -1,8 +1,8 @@
 """`swtch ai run --suite ai-benchmark`: the package that the study ran, under the recorder, test by test.
 
-AI Benchmark (Ignatov and others, 2019) runs as it is, TensorFlow and all, in an environment of its own (`suite_environment`), with its upload of
-results replaced (`suite_driver`). It is one process and one Trace; each of its 42 tests becomes a row of the study, cut out of
-the Trace by the times at which its passes began and ended.
+AI Benchmark (Ignatov and others, 2019) runs as it is, TensorFlow and all, in an environment of its own (`suite_environment`), with its
+upload of results replaced (`suite_driver`). It is one process and one Trace. Each of its 42 tests becomes a row of the study. The row is
+cut out of the Trace by the times at which its passes began and ended.
 """
 
 from __future__ import annotations

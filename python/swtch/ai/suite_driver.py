@@ -1,8 +1,8 @@
 """Runs AI Benchmark by the workload contract, in an environment of its own: `python suite_driver.py PART`.
 
-It imports nothing of swtch, whose packages are other versions. What the benchmark measures stays as it is; three of its
-functions are replaced: the one that uploads results does nothing, its clock also notes when every pass began and ended, and what
-prints a result also notes which test is over.
+It imports nothing of swtch, whose packages are other versions. What the benchmark measures stays as it is, and three of its
+functions are replaced. The one that uploads results does nothing. Its clock also notes when every pass began and ended. The one
+that prints a result also notes which test is over.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class Grid:
 def jobs(subjects: Sequence[Subject], settings: Sequence[Settings], repeats: int, seed: int = 0) -> list[Job]:
     """Every subject under all settings, this many times.
 
-    The repeats of one setting lie far apart, so that other load on the machine affects all settings equally: each round
-    has everything once, subject by subject, and after the first round in an order of its own.
+    The repeats of one setting lie far apart, so that other load on the machine affects all settings equally. Each round
+    has everything once, subject by subject. After the first round the order is random.
     """
     generator = random.Random(seed)
     found: list[Job] = []

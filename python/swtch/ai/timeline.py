@@ -1,11 +1,11 @@
 """What the switches of a Trace say about the time inside inferences: which tasks ran, and which waited for a CPU. Pure.
 
-The share of latency that is run-queue wait, for workloads of several threads: at every moment R of the workload's threads run and W are
-ready without a CPU. With enough CPUs all R + W would make progress; W / (W + R) of the workload's progress is then lost to
-the run queue. The share is the mean of W / (W + R) over the time inside inferences (0 where no thread is ready). It assumes that ready threads
-are equally useful. Without that assumption there are bounds: `low` is the share of time in which a thread waits and none
-runs (nothing goes on), `high` that in which any thread waits (removing the wait cannot win more). A thread that spins counts as one that runs:
-spinning hides waiting from this share, and shows as CPU time.
+The share of latency that is run-queue wait, for workloads of several threads. At every moment R of the workload's threads run and W are
+ready without a CPU. With enough CPUs all R + W would make progress; W / (W + R) of the workload's progress is then lost to the run queue.
+The share is the mean of W / (W + R) over the time inside inferences (0 where no thread is ready). It assumes that ready threads are equally
+useful. Without that assumption there are bounds. `low` is the share of time in which a thread waits and none runs (nothing goes on). `high`
+is the share in which any thread waits (removing the wait cannot win more). A thread that spins counts as one that runs: spinning hides
+waiting from this share, and shows as CPU time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`swtch ai tune`: the best settings of a workload on this machine, with the evidence.
 
-Successive halving (Jamieson and Talwalkar, 2016): many settings are run briefly, the better half again and longer, until a few are left;
-those, and what the runtime does by default, are then measured with repeats that take turns, and only those decide.
+Successive halving (Jamieson and Talwalkar, 2016). Many settings are run briefly, the better half again and longer, until a few are left.
+Those, and the runtime's default, are then measured with repeats that take turns, and only those decide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model under another scheduler in a virtual machine, where the kernel here has no sched_ext: `swtch vm` with this very Python in it.
 
-The guest is emulated, and slower by tens of times: its figures are compared with those of the kernel's own scheduler in the same guest, never with
-those of this machine.
+The guest is emulated, and slower by tens of times. Its figures are compared with those of the kernel's own scheduler in the same guest,
+never with those of this machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Weights: seeded random ones, or real ones from a file, always in memory and never in a graph.
 
 Random kernels are He-normal (He, Zhang, Ren, Sun, "Delving Deep into Rectifiers", ICCV 2015): mean 0, variance 2 / fan-in, so
-that activations neither vanish nor explode. Every initialiser has a generator of its own, seeded by the seed and its name;
-its numbers depend neither on order nor on what else the model has.
+that activations neither vanish nor explode. Every initialiser has a generator of its own, seeded by the seed and its name.
+Its numbers depend neither on order nor on what else the model has.
 """
 
 from __future__ import annotations

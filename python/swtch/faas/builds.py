@@ -1,7 +1,7 @@
 """Builds and installations for a handler, once, in the cache directory.
 
 Never beside the sources: those of an installed package may belong to another user. A directory of the cache is named by a digest of
-everything that went into it, so what is found there is what would be made again; two that make the same at once do not meet.
+everything that went into it. So what is found there is what would be made again. Two that make the same at once do not meet.
 """
 
 from __future__ import annotations

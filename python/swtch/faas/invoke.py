@@ -28,7 +28,8 @@ class Reply:
     outcome: str
     """`complete`, `failed`, `timeout` or `invalid` (no JSON)."""
     latency_ns: int
-    """From the sending of the request, the connection being there, to the last byte of the answer, or of the line that says that it is done."""
+    """From the sending of the request, with the connection open, to the last byte of the answer. Where a line reports that it is done, to
+    the last byte of that line."""
     why: str | None = None
     """What went wrong, in one line."""
     document: Any = None

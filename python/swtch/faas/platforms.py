@@ -4,10 +4,10 @@ A manifest has for each platform, and for `local` where the local server takes m
 
 - `files`: place in the archive to place in the language's directory; with a slash at its end, everything below. Tests are left out.
 - `imports`: what import paths in Go begin with, to what they begin with there.
-- `build`: a command line that makes what is in `{built}`, which `files` and `serve` name, with `build_environment`; at the top
-  of the manifest for all platforms.
-- `serve`: a command line that serves the files in the directory where they lie, with `environment`; `serve_build` in place of
-  `build` where it takes something else.
+- `build`: a command line that makes the contents of `{built}`, which `files` and `serve` name, with `build_environment`. It is
+  at the top of the manifest for all platforms.
+- `serve`: a command line that serves the files in the directory where they lie, with `environment`. `serve_build` takes the
+  place of `build` where it takes something else.
 - `framework`: a directory with `package-lock.json` that npm installs to serve; its place is `{framework}`. `module` and `install`:
   what Python must have to serve, and the list that pip takes.
 - `deploy`: what to type next.

@@ -81,7 +81,7 @@ def _count(cell: Cell, line: Line) -> None:
 
 
 def billed_ns(plan: Plan, line: Line) -> float:
-    """The time that a platform would bill: of a deployed function what it took by its own clock, for the way to it is not billed."""
+    """The time that a platform would bill. Of a deployed function it is the time by its own clock, for the way to it is not billed."""
     wall_ns = ((line["response"] or {}).get("usage") or {}).get("wall_ns")
     return float(line["latency_ns"] if plan.local or wall_ns is None else wall_ns)
 

@@ -1,4 +1,4 @@
-"""A function as a process of its own in a cgroup: a request is a line to its standard input, an answer a line of its standard output.
+"""A function as a process of its own in a cgroup. A request is a line to its standard input, an answer a line of its standard output.
 
 Only the function is in the cgroup. This process sends requests and measures latencies; it is outside of the cgroup.
 """

@@ -1,4 +1,5 @@
-"""A function in a tier takes as long as a plain loop in C of the same iterations in the same cgroup: two tiers of `experiments/serverless/loop.py`."""
+"""A function in a tier takes as long as a plain loop in C of the same iterations in the same cgroup. The two tiers are those of
+`experiments/serverless/loop.py`."""
 
 from __future__ import annotations
 

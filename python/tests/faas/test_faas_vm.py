@@ -111,7 +111,7 @@ def test_tiers_are_control_groups_of_version_2(guest):
     row = next(row for row in document["rows"] if row["tier"] == "64 MB")
     assert row["n"] == 3
     # 80 ms of work at 40 ms in each 100 ms is throttled once or twice. How long depends on where in a period it began, and how much work it
-    # is on when the guest was calibrated: one of three must show it.
+    # is on when the guest was calibrated. One of three must show it.
     works = [
         one["group"] for one in document["invocations"] if one["tier"] == "64 MB" and one["work_ms"] == 80
     ]

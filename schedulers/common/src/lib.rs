@@ -1,8 +1,8 @@
 //! What the live schedulers share: loading a sched_ext scheduler, attaching it, watching it, ending it, and reporting on it.
 //!
-//! A scheduler is a compiled BPF object, its own arguments, and a [`Worker`] that may act every 50 ms while the scheduler runs. [`run`] does
-//! the rest: it checks that a scheduler can run here, loads and attaches it, takes over the tasks that were asked for, prints counters, and
-//! ends when time is up, on a signal, or when the kernel ends the scheduler; then it reports why.
+//! A scheduler is a compiled BPF object, its own arguments, and a [`Worker`] that may act every 50 ms while the scheduler runs. [`run`]
+//! does the rest. It checks that a scheduler can run here, loads and attaches it, takes over the tasks that were asked for, and prints
+//! counters. It ends when time is up, on a signal, or when the kernel ends the scheduler; then it reports why.
 //!
 //! Reports are [`SchedulerEvent`]s: lines for people, or JSON, one object a line.
 //!

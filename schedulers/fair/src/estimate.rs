@@ -8,8 +8,8 @@ const FIRST_SAMPLES: u32 = 5;
 const NEW_SHARE: f64 = 0.3;
 /// Samples from shorter times on a kind of core are dropped, ns.
 const LEAST_SAMPLE_NS: u64 = 1_200_000;
-/// Speedups outside of this range are dropped while there are few samples, and after that brought into it: an application that gains nothing
-/// from a fast core is to be known as such.
+/// Speedups outside of this range are dropped while there are few samples, and after that brought into it. An application that gains
+/// nothing from a fast core is to be known as such.
 const SPEEDUPS: std::ops::RangeInclusive<f64> = 1.0..=4.0;
 
 #[derive(Clone, Copy, Debug, Default)]

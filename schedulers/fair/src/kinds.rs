@@ -9,7 +9,8 @@ pub const KINDS: usize = 4;
 /// One of something for every kind of core, from the fastest to the slowest; what is beyond the machine's kinds is 0.
 pub type ByKind<T> = [T; KINDS];
 
-/// A core below nine tenths of the fastest of a kind is of another kind: favoured cores of one kind differ by less (Turbo Boost Max: some 5 %).
+/// A core below nine tenths of the fastest of a kind is of another kind. Favoured cores of one kind differ by less (Turbo Boost Max: some 5
+/// %).
 const SLOWER_KIND: (u64, u64) = (9, 10);
 
 /// Why the kinds of CPUs are not known.

@@ -1,5 +1,5 @@
-//! The user-space half of `scx_fair`: which cores are of which kind, how much faster applications are on the faster ones, and what share of each kind
-//! each gets.
+//! The user-space half of `scx_fair`. It finds which cores are of which kind, how much faster applications are on the faster ones, and what
+//! share of each kind each gets.
 //!
 //! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
 //!

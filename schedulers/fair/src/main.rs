@@ -48,9 +48,9 @@ struct Args {
     /// The CPUs of two to four kinds, from the fastest kind to the slowest, e.g. 0/1-2/3-5; by default what the kernel says.
     #[arg(long, value_name = "CPUS/CPUS...", conflicts_with = "fast")]
     kinds: Option<String>,
-    /// Take speedups from a file instead of sampling: a command's name and its speedup over the slowest kind of core a line, * for all others;
-    /// with more than two kinds as many numbers as there are faster ones, the fastest first. With --by-cgroup, a cgroup's path
-    /// below /sys/fs/cgroup instead of the command's name.
+    /// Take speedups from a file instead of sampling. Each line has a command's name, or * for all others, and its speedup over the
+    /// slowest kind of core. With more than two kinds it has a number for each faster kind, the fastest first. With --by-cgroup, a
+    /// cgroup's path below /sys/fs/cgroup takes the place of the name.
     #[arg(long, value_name = "FILE", conflicts_with = "progress")]
     speedups: Option<PathBuf>,
     /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into DIR/PID.
@@ -59,8 +59,8 @@ struct Args {
     /// Applications are cgroups instead of processes.
     #[arg(long, conflicts_with = "progress")]
     by_cgroup: bool,
-    /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower than the fastest; a number for every
-    /// slower kind, e.g. 2,4, or a file with a command's name and such numbers, blanks between, a line.
+    /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower than the fastest. Give a number
+    /// for every slower kind, e.g. 2,4, or a file. Each line of the file has a command's name and such numbers, with blanks between.
     #[arg(long, value_name = "NUMBERS|FILE")]
     throttle_slow: Option<String>,
     #[command(flatten)]
@@ -70,8 +70,8 @@ struct Args {
 const POLICIES: [&str; 6] = ["max-fair", "max-perf", "min-fair", "similar-min-fair", "uni-fair", "r-fair"];
 
 const MORE: &str = "\
-Good for: programs that compute, on a machine with cores of two to four kinds, when each is to keep most of what an equal share would give it, and
-the machine is to get the most done besides.
+Good for: programs that compute, on a machine with cores of two to four kinds. Each keeps most of what an equal share would give it, and the
+machine gets the most done besides.
 Bad for: latency. A task that wakes waits for a slice to end, up to 30 ms, when no core is idle. Tasks that may not use every
 CPU stay outside of the sharing.
 

@@ -26,8 +26,8 @@ pub enum SharingError {
     Fairness(#[from] FairnessError),
 }
 
-/// A machine and a policy. Two kinds of cores are shared by the published rules (Kim and Huh, IEEE TC 67(8), 2018), three and four by the linear program
-/// that takes their place there ([`CoreTypes::min_fair`]).
+/// A machine and a policy. Two kinds of cores are shared by the published rules (Kim and Huh, IEEE TC 67(8), 2018). Three and four are
+/// shared by the linear program that takes their place there ([`CoreTypes::min_fair`]).
 #[derive(Debug)]
 pub(crate) struct Sharing {
     counts: Vec<u32>,

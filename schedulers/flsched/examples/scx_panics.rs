@@ -1,4 +1,4 @@
-//! A scheduler whose own half panics a second after it was enabled: what becomes of the kernel then is tried with it, in a virtual machine
+//! A scheduler whose own half panics a second after it was enabled. The test in a virtual machine looks at what becomes of the kernel then
 //! (`tests/guests/scripts/ends.sh`).
 #![forbid(unsafe_code)]
 

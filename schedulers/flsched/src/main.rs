@@ -26,8 +26,8 @@ struct Args {
 }
 
 const MORE: &str = "\
-Good for: many tasks that pass messages to each other in pipes, or wait for each other often, and throughput that counts more than the
-latency of one: they are switched several times less.
+Good for: many tasks that pass messages to each other in pipes, or wait for each other often, where throughput counts more than the
+latency of one. They are switched several times less.
 Bad for: latency. A task that sleeps waits, when it wakes, for the slices of all tasks in its queue, one after the other. Queues are
 never pulled from: load that is uneven stays uneven until tasks sleep or start.
 
@@ -37,7 +37,7 @@ Examples:
   scx_flsched --only-pid $(pidof server)        only one process and what it starts
   scx_flsched --stats 2 --json                  counters every 2 s, as JSON, one object a line";
 
-/// How long a turn through a queue may take: the kernel ends a scheduler under which a task waits for 30 s, and its own threads may have to
+/// How long a turn through a queue may take. The kernel ends a scheduler under which a task waits for 30 s. Its own threads may have to
 /// wait several times until something is done.
 const TURN: Duration = Duration::from_secs(4);
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.bpf.o"));
 
-/// What FLSCHED may ask of the kernel: the default search for an idle CPU, insertion (scx_cargo's headers name the forms of several
-/// kernels), lengths of queues, how many CPUs there are, whose a task is, whether it may use one, and counting loops.
+/// The functions of the kernel that FLSCHED may call. They are the default search for an idle CPU, insertion (scx_cargo's headers
+/// name the forms of several kernels), and lengths of queues. They also report the number of CPUs, whose a task is and whether it
+/// may use one, and count loops.
 const KERNEL_FUNCTIONS: [&str; 11] = [
     "bpf_cpumask_test_cpu",
     "bpf_iter_num_destroy",

@@ -30,7 +30,7 @@ impl Home {
     }
 }
 
-/// Copies the program under test. In a process of its own: a file that this one has open for writing is inherited by whatever another test
+/// Copies the program under test. In a process of its own. A file that this one has open for writing is inherited by whatever another test
 /// starts, and cannot be run until that ends.
 pub fn copy_program(to: &Path) {
     let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_swtch")).arg(to).status().unwrap();

@@ -1,5 +1,5 @@
-// Sleeps in known functions until its input ends: most of the time in `fetch_order`, a third as often in `store_order`, an eighth in
-// `refresh_cache`, seldom in `write_log`. Tools that walk by frame pointers lose `nap`, because the C library has none.
+// Sleeps in known functions until its input ends. Most of the time it is in `fetch_order`, a third as often in `store_order`, an
+// eighth in `refresh_cache`, seldom in `write_log`. Tools that walk by frame pointers lose `nap`, because the C library has none.
 #include <poll.h>
 #include <time.h>
 

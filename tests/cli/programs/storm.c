@@ -1,7 +1,7 @@
 /*
- * storm CPU: marks 24 spans on this CPU. Each computes for 20 ms and sends 200 packets; those of every eighth go to very many sockets, and the
- * softirq that delivers them takes most of the span. Prints of each span how long it took and how long it waited for the CPU, by the kernel's own
- * account of the thread, in ns.
+ * storm CPU: marks 24 spans on this CPU. Each computes for 20 ms and sends 200 packets. Those of every eighth go to very many sockets, and
+ * the softirq that delivers them takes most of the span. Prints the length of each span and how long it waited for the CPU, in ns. Both are
+ * from the kernel's own account of the thread.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -116,8 +116,8 @@ pub fn request(address: SocketAddr, text: &str) -> String {
     answer
 }
 
-/// Reads OpenMetrics text and checks its form: every sample belongs to the family that was described last, no series comes twice, names end as
-/// their kind asks, and the end is marked.
+/// Reads OpenMetrics text and checks its form. Every sample belongs to the family that was described last, and no series comes twice. Names
+/// end as their kind asks, and the end is marked.
 pub fn samples(text: &str) -> BTreeMap<String, f64> {
     let body = text.strip_suffix("# EOF\n").unwrap_or_else(|| panic!("no end: {text}"));
     let mut found = BTreeMap::new();
@@ -166,8 +166,8 @@ pub fn values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     }
 }
 
-/// The metrics that a query in PromQL asks for, with the labels that it names of each: those in its braces, and those of the groupings `by`
-/// around it (of every metric of the query that is not in braces of its own).
+/// The metrics that a query in PromQL asks for, with the labels that it names of each. These are the labels in its braces, and those of the
+/// groupings `by` around it. Such a grouping holds for every metric of the query that is not in braces of its own.
 pub fn selectors(query: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     let mut grouped: Vec<String> = Vec::new();

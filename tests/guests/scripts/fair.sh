@@ -1,9 +1,9 @@
-# Six programs that compute on six CPUs of two and of three kinds, under max-fair and then under min-fair: "RESULT machine policy", and what was decided
-# and used in every interval, as JSON lines. MACHINES has a line for each: its name, options, and by program the speedups over the slowest kind and how much
-# slower than the fastest it is on the others. CPUs are alike in the guest; those of slower kinds are held up by these factors, and
-# what each gains from a faster CPU is given: emulated CPUs differ in speed by a fifth from one second to the next.
-# Under QEMU's -icount they take turns whenever a timer expires; that is made often: the third timer of the HPET every 50 us, without an
-# interrupt. Needs iomem=relaxed on the kernel's command line.
+# Six programs that compute on six CPUs of two and of three kinds, under max-fair and then under min-fair. It prints "RESULT machine
+# policy", and the decisions and the use of every interval, as JSON lines. MACHINES has a line for each: its name and options, and two
+# figures of each program. They are the speedups over the slowest kind, and how much slower than the fastest it is on the others. CPUs are
+# alike in the guest. Those of slower kinds are held up by these factors, and the gain from a faster CPU is given. Emulated CPUs differ in
+# speed by a fifth from one second to the next. Under QEMU's -icount they take turns whenever a timer expires. That is made often: the third
+# timer of the HPET every 50 us, without an interrupt. Needs iomem=relaxed on the kernel's command line.
 hpet=0xfed00000
 set_register() { busybox devmem $((hpet + $1)) 32 "$2"; }
 set_register 0x10 $(($(busybox devmem $((hpet + 0x10)) 32) | 1))

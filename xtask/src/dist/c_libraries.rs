@@ -1,7 +1,7 @@
 //! libelf and zlib for a target, from the sources that the crate libbpf-sys carries, compiled with zig's C compiler.
 //!
-//! libbpf-sys could build them itself (its feature `vendored`), but with autotools, and elfutils' `configure` asks for argp, fts and obstack,
-//! which musl lacks and libelf does not use.
+//! libbpf-sys could build them itself (its feature `vendored`), but with autotools. The `configure` of elfutils asks for argp, fts and
+//! obstack, which musl lacks and libelf does not use.
 
 use super::target::{CLibrary, Target};
 use crate::process::cargo;

@@ -20,7 +20,7 @@ use swtch_report::check::CheckFormat;
     where = \"vm\"                      # or \"here\": runs on this machine\n  \
     switches = { max = 1200, change = \"+2%\" }\n\n\
     The baseline is swtch-baseline.json beside the budgets. In a guest, the command runs 16 times, each\n\
-    time a little disturbed, and instructions and switches are counted: the same bytes give the same\n\
+    time a little disturbed, and instructions and switches are counted. The same bytes give the same\n\
     figures on any machine.\n\
     Exit status: 0 kept or new, 1 failed, 2 wrong usage, 3 broken.")]
 pub(crate) struct CheckArgs {

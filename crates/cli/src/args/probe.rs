@@ -11,8 +11,9 @@ use swtch_decide::probe::ProgressBy;
     swtch probe -- ./server --selftest                  what one interruption costs it\n  \
     swtch probe --time-limit 3m -- gzip -9 -k -c big.tar\n  \
     swtch probe --sizes 256K,2M --json=probe.json -- python3 products.py\n\n\
-    A thread of the real-time class interrupts the command on its CPU, in blocks of 20 ms at several rates or not at all,\n\
-    and touches memory between. Spans, system calls or instructions tell how far the command comes in a block.\n\
+    A thread of the real-time class interrupts the command on its CPU, in blocks of 20 ms at several\n\
+    rates or not at all. It touches memory between. Spans, system calls or instructions show how far\n\
+    the command comes in a block.\n\
     'swtch record -- COMMAND' then prices the same command with the result. What the command prints is not shown.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
 pub(crate) struct ProbeArgs {

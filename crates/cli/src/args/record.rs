@@ -46,13 +46,13 @@ pub(crate) struct RecordArgs {
     /// Only count, in the kernel: hardly any overhead, for hours and days
     #[arg(long)]
     pub(crate) counts: bool,
-    /// Where it only counts, the share of the time in which every switch is seen, in short windows at random places, for waits, slices and costs; the other sums are exact without it. 100% sees every switch, 0 sees none
+    /// Where it only counts, the share of the time in which every switch is seen, in short windows at random places. Waits, slices and costs come from the windows; the other sums are exact without them. 100% sees every switch, 0 sees none
     #[arg(long, value_name = "SHARE", value_parser = part, default_value = SAMPLE)]
     pub(crate) sample: f64,
     /// Memory for events that are not yet read, all CPUs together, e.g. 64M
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) buffer: Option<u64>,
-    /// Where the cost of a switch comes from: in-place (measured at every switch, where the kernel allows it) or profile (the Profile's price, at a lower overhead)
+    /// Where the cost of a switch comes from. in-place: measured at every switch, where the kernel allows it. profile: the Profile's price, at a lower overhead
     #[arg(long, value_name = "WHERE", value_parser = cost)]
     pub(crate) cost: Option<Cost>,
     /// Estimate the memory that tasks use between two switches, which bounds the cost of refilling caches

@@ -29,7 +29,7 @@ pub(crate) struct ServeArgs {
     /// Take a snapshot at least this often, 1s to 1m; a scrape takes a new one unless the last is less than a second old
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub(crate) interval: Duration,
-    /// Share of the time in which every switch is seen, in short windows at random places, for waits, slices and costs; the other sums are exact without it. 100% sees every switch, 0 sees none
+    /// Share of the time in which every switch is seen, in short windows at random places. Waits, slices and costs come from the windows; the other sums are exact without them. 100% sees every switch, 0 sees none
     #[arg(long, value_name = "SHARE", value_parser = part, default_value = SAMPLE)]
     pub(crate) sample: f64,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&NO_SOURCES))]

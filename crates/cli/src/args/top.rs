@@ -48,7 +48,7 @@ pub(crate) struct TopArgs {
     /// Only count, in the kernel: the lowest overhead
     #[arg(long)]
     pub(crate) counts: bool,
-    /// With --counts, the share of the time in which every switch is seen, in short windows at random places, for waits, slices and costs; the other sums are exact without it. 100% sees every switch, 0 sees none
+    /// With --counts, the share of the time in which every switch is seen, in short windows at random places. Waits, slices and costs come from the windows; the other sums are exact without them. 100% sees every switch, 0 sees none
     #[arg(long, value_name = "SHARE", value_parser = part, default_value = SAMPLE, requires = "counts")]
     pub(crate) sample: f64,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]

@@ -193,8 +193,8 @@ impl<'a> Divider<'a> {
         divided.parts[SpanCause::OnCpu as usize] += ns - interrupt_ns - steal_ns;
     }
 
-    /// A wait for a CPU. Where it began because a quota stopped the thread, it is throttled until a task of the thread's cgroup has the CPU. Where the
-    /// Trace does not say that, the time in which no task of a group with a quota has the CPU is throttled if the CPU is idle in it.
+    /// A wait for a CPU. Where it began because a quota stopped the thread, it is throttled until a task of the thread's cgroup has the
+    /// CPU. Without that record, a group with a quota is throttled while the CPU is idle and none of its tasks has it.
     fn waited(&self, pieces: &[Piece], span: &Span, parts: &mut Vec<Part>) {
         let group = self.group(&span.owner);
         let said = matches!(pieces[0].doing, Doing::Waiting { throttled: Some(true), .. });

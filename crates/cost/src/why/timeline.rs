@@ -101,7 +101,7 @@ impl ThreadTimeline {
         };
     }
 
-    /// The thread comes to a CPU: it was blocked until it became ready, and then waited for the CPU that `row` or its last one names.
+    /// The thread comes to a CPU. It was blocked until it became ready, and then waited for the CPU that `row` or its last one names.
     fn comes(&mut self, row: &SwitchRow, cpus: &[Cpu], wait: u32) {
         let ready_ns = row.waited_ns.map(|waited_ns| row.at_ns.saturating_sub(waited_ns));
         let (mut waited_for, mut stopped) = (row.cpu, None);

@@ -24,7 +24,8 @@ words! {
     }
 }
 
-/// A change is an alarm only where like runs differ so much with at most this probability: one alarm of 200 checks of an unchanged program, at most.
+/// A change is an alarm only where like runs differ so much with at most this probability. That is one alarm of 200 checks of an unchanged
+/// program, at most.
 const LARGEST_P: f64 = 0.005;
 /// Pairs of tasks that a result names.
 const NAMED: usize = 10;
@@ -153,7 +154,7 @@ pub(super) fn judge(
     })
 }
 
-/// A baseline says something only where all but the program is the same; and where the program is the same too, the figures have to be.
+/// A baseline says something only where all but the program is the same. Where the program is the same too, the figures have to be.
 fn comparable(budget: &Budget, ensemble: &Ensemble, old: &BudgetBaseline) -> Result<(), CheckError> {
     let names = old.made_with.keys().chain(ensemble.made_with.keys());
     for what in names {

@@ -148,8 +148,8 @@ fn notes(old: &[PricedTrace<'_>], new: &[PricedTrace<'_>], goes_on: bool, order:
     }
     if order == RunOrder::Apart && old.len().min(new.len()) > 1 {
         notes.push(
-            "All runs of one side precede those of the other, so a slower machine in between looks like a slower program: the intervals allow for \
-             that. Runs in turns need no such allowance."
+            "All runs of one side precede those of the other, so a slower machine in between looks like a \
+             slower program. The intervals allow for that. Runs in turns need no such allowance."
                 .to_owned(),
         );
     }

@@ -114,8 +114,8 @@ mod tests {
     const BARE: Treatment = Treatment { displaced_bytes: 0, period_ns: 250_000 };
     const FULL: Treatment = Treatment { displaced_bytes: 1 << 20, period_ns: 250_000 };
 
-    /// A program that loses `refill_ns` after an interruption with displaced caches, on a machine whose speed wanders by 20 % and by 2 % from one
-    /// block to the next, beside another program that takes half of its CPU for some of the time.
+    /// A program that loses `refill_ns` after an interruption with displaced caches. The machine's speed wanders by 20 %, and by 2 % from
+    /// one block to the next. For some of the time another program takes half of its CPU.
     fn observed(rng: &mut Rng, rounds: u64, refill_ns: f64) -> Vec<Observation> {
         let mut observations = Vec::new();
         let mut drift = 0.0;

@@ -222,7 +222,8 @@ fn allowed_cpus() -> Vec<u32> {
     list.map(|list| list.numbers()).unwrap_or_default()
 }
 
-/// A CPU to keep to: the one with the least time in interrupts among those allowed, and the least on the whole machine where that is another.
+/// A CPU to keep to. It is the one with the least time in interrupts among those allowed, and the least on the whole machine where that is
+/// another.
 fn quiet_cpus(trace: TraceView<'_>, allowed: &[u32]) -> Vec<u32> {
     let mut interrupts_ns: BTreeMap<u32, u64> = BTreeMap::new();
     for row in &trace.cpus {

@@ -94,7 +94,7 @@ fn what_cannot_be_predicted_has_its_reason_and_no_ratio() {
     assert!(reason(elsewhere, Goal::Switches).contains("waits do not say"));
 }
 
-/// A ratio is that of two simulations, and is given only where the first is nearer to the recording than the two are to each other.
+/// A ratio is that of two simulations. It is given only where the first is nearer to the recording than the two are to each other.
 #[test]
 fn a_simulation_that_misses_the_recording_predicts_nothing() {
     let (mut given, mut refused) = (0, 0);

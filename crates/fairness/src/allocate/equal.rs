@@ -73,7 +73,7 @@ pub(super) fn slowdown(
     spread(order, count, left.max(0.0), shares);
 }
 
-/// Sums of 1/e from the first of the order on, for as many as gain at all: the small terms come first, so that they are not lost.
+/// Sums of 1/e from the first of the order on, for as many as gain at all. The small terms come first, so that they are not lost.
 fn sum_inverse_gains(order: &[Ranked], speedups: &[f64], inverse: &mut Vec<f64>) {
     inverse.clear();
     let gains = order.iter().map(|ranked| gain(speedups[ranked.index as usize]));

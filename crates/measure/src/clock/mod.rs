@@ -127,8 +127,8 @@ pub(crate) fn monotonic_ns() -> u64 {
 mod tests {
     use super::*;
 
-    /// One second of the clock is one second of CLOCK_MONOTONIC, to a part in a thousand; a rate read from
-    /// /proc/cpuinfo (a trap: it is the momentary or nominal frequency) would miss by per cents.
+    /// One second of the clock is one second of CLOCK_MONOTONIC, to a part in a thousand. A rate read from
+    /// /proc/cpuinfo would miss by per cents: that is the momentary or nominal frequency.
     #[test]
     fn agrees_with_the_kernels_clock() {
         let (clock, facts) = Clock::calibrated();

@@ -1,5 +1,5 @@
-//! The time-stamp counter of x86-64, fenced as Intel's "How to benchmark code execution times" (2010) has it: the first
-//! reading waits for what precedes it, the second for the work, and neither lets later work start early.
+//! The time-stamp counter of x86-64, fenced as in Intel's "How to benchmark code execution times" (2010). The first
+//! reading waits for the code before it, the second for the work. Neither lets later work start early.
 
 use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
 

@@ -1,5 +1,5 @@
-//! Two futex words, wake and wait. The baseline makes the same two system calls on a third word without blocking: a wake
-//! that finds no waiter, and a wait whose expected value no longer holds.
+//! Two futex words, wake and wait. The baseline makes the same two system calls on a third word without blocking. They
+//! are a wake that finds no waiter, and a wait whose expected value no longer holds.
 
 use super::{Side, Signal};
 use crate::sys;

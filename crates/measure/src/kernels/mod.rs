@@ -1,7 +1,7 @@
 //! The inner loops, one file a method.
 //!
-//! Nothing in `lead`, `follow` or `baseline` allocates, formats or calls a library: the system calls are made by rustix's
-//! inline assembly (on the architectures that have it), and the condition variable's library calls are what its method measures.
+//! Nothing in `lead`, `follow` or `baseline` allocates, formats or calls a library. The crate rustix makes the system calls by
+//! inline assembly, on the architectures that have it. The condition variable's library calls are what its method measures.
 
 mod condvar;
 mod eventfd;
@@ -146,7 +146,7 @@ impl<S: Signal> SwitchLoop for S {
     }
 }
 
-/// A failure of a system call that was just set up correctly: the figures are lost, so the process ends and its parent
+/// A failure of a system call that was just set up correctly. The figures are lost, so the process ends and its parent
 /// reports the condition as unavailable.
 #[cold]
 pub(crate) fn broken() -> ! {

@@ -110,7 +110,7 @@ fn messages_switch_nothing_and_between_processors_have_a_baseline() {
     }
 }
 
-/// The trap of a task that starves the process that should stop it: the launch's own guard ends a launch without end, in the real-time class
+/// The trap: a task may starve the process that should stop it. The launch's own guard ends a launch without end, in the real-time class
 /// too.
 #[test]
 fn a_launch_without_end_is_ended_by_its_guard() {

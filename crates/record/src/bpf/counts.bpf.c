@@ -2,9 +2,9 @@
 /*
  * Counts context switches without a program at a switch.
  *
- * The kernel keeps sums for every task: switches of both kinds, time on a CPU and in run queues. A task iterator reads them; what ends is kept
- * until its last switch is over, and read then. What only a switch can tell (waits, slices, costs, cold caches) is counted by `entered`, `switched`
- * and `left`, which the recorder attaches for short windows of time, or for all of it.
+ * The kernel keeps sums for every task: switches of both kinds, time on a CPU and in run queues. A task iterator reads them; what ends is
+ * kept until its last switch is over, and read then. Some figures only a switch can show: waits, slices, costs, cold caches. `entered`,
+ * `switched` and `left` count them. The recorder attaches these for short windows of time, or for all of it.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -233,7 +233,7 @@ int BPF_PROG(left, bool is_switch)
 		return 0;
 	cost_ns = bpf_ktime_get_ns();
 	cpu = this_cpu();
-	/* Of one that began before the window, or goes to a new task, which does not come out of the scheduler here, the cost is not known. */
+	/* The cost is unknown of one that began before the window. So is that of one to a new task, which does not come out of the scheduler here. */
 	if (!cpu || !cpu->entered_ns || !cpu->entered_kind)
 		return 0;
 	cost_ns -= cpu->entered_ns;

@@ -22,7 +22,7 @@ struct task_counts {
 	u64 pcount;
 	u64 delay_ns;
 	/*
-	 * for the interval of the cost: arrivals and cost before the last window that saw it, and over the windows before that one the sums of
+	 * for the interval of the cost: arrivals and cost before the last window that saw it. Over the windows before that one, the sums of
 	 * squares and products of theirs, costs in COST_UNIT_NS
 	 */
 	u64 arrivals_before;

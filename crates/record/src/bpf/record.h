@@ -29,8 +29,8 @@ enum event_flag {
 };
 
 /*
- * `entered_ns` before its time is read. An event's time is older than its place in the ring: the recorder must know of every time that is still
- * to come (src/sources/bpf/horizon.rs), so this is stored before the time is read, and 0 after the event is complete.
+ * `entered_ns` before its time is read. An event's time is older than its place in the ring. The recorder must know of every time that is
+ * still to come (src/sources/bpf/horizon.rs). So this is stored before the time is read, and 0 after the event is complete.
  */
 #define ENTERING 1
 
@@ -44,8 +44,8 @@ struct event {
 	u8 kind;
 	u8 flags;
 	/*
-	 * switch: the kernel's own counts of the task that leaves, from before this switch (their low bits); interrupts: `voluntary` is of how much
-	 * time before `at_ns` the event is
+	 * switch: the kernel's own counts of the task that leaves, from before this switch (their low bits). interrupts: `voluntary` is of how
+	 * much time before `at_ns` the event is
 	 */
 	u32 voluntary;
 	u16 involuntary;
@@ -54,8 +54,9 @@ struct event {
 };
 
 /*
- * One CPU's rings of events and of infos. The programs move the heads, the recorder the tails, each on cache lines of its own. The end of a switch is written with
- * interrupts on, and an interrupt may write a wake-up meanwhile: so a place is taken first, and is complete when it has its `lap`.
+ * One CPU's rings of events and of infos. The programs move the heads, the recorder the tails, each on cache lines of its own. The end of a
+ * switch is written with interrupts on, and an interrupt may write a wake-up meanwhile. So a place is taken first, and is complete when it
+ * has its `lap`.
  */
 struct ring {
 	u64 head;

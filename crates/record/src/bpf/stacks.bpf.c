@@ -2,8 +2,8 @@
 /*
  * Sums switches and wake-ups by stack, in the kernel. Only the first time that a stack is seen, its frames go to the recorder.
  *
- * A program's stack is walked by rules that the recorder takes from the program's .eh_frame, one for each return address, and by frame pointers
- * where there is no such rule. A rule that is missing is asked for by a copy of the stack: most programs and libraries have no frame
+ * A program's stack is walked by rules that the recorder takes from the program's .eh_frame, one for each return address. Where there is no
+ * such rule, it is walked by frame pointers. A missing rule is asked for by a copy of the stack. Most programs and libraries have no frame
  * pointers, and the caller of a system call's wrapper is lost even where they have.
  */
 #include "kernel.h"

@@ -36,7 +36,8 @@ const RING_BYTES_PER_CPU: u64 = 16 << 20;
 const MOST_RING_BYTES: u64 = 128 << 20;
 /// Part of the memory for kept events that those may take which wait for earlier ones of a CPU.
 const WAITING_PART: u64 = 4;
-/// The nice value of the thread that reads the rings, where it may have it: they fill up while other tasks keep it from its CPU.
+/// The nice value of the thread that reads the rings, where it may have it. The rings fill up while other tasks keep it from its
+/// CPU.
 const READER_NICE: i32 = -10;
 /// The nice value of the thread that writes. At 19 it would wait for minutes where tasks wait for CPUs, which is when a Trace is wanted.
 const WRITER_NICE: i32 = 10;

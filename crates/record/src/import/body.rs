@@ -1,5 +1,5 @@
-//! What an event reports: include/trace/events/sched.h (v6.18) as the kernel prints it, and the short forms of libtraceevent's plugins
-//! (plugin_sched_switch.c, version 1.8), which perf and trace-cmd use where they are installed.
+//! What an event reports. It is include/trace/events/sched.h (v6.18) as the kernel prints it. Or it is in the short forms of
+//! libtraceevent's plugins (plugin_sched_switch.c, version 1.8), which perf and trace-cmd use where they are installed.
 
 use swtch_trace::event::PrevState;
 

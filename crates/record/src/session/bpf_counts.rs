@@ -29,7 +29,8 @@ use times::times;
 
 /// How often ended tasks are taken: other tasks need their place.
 const PERIOD: Duration = Duration::from_millis(50);
-/// How often all tasks are asked for, ns, and the part of one CPU that this may take: less often where there are thousands of them.
+/// How often all tasks are asked for, ns, and the part of one CPU that this may take. It is less often where there are thousands of
+/// them.
 const ASK_EVERY_NS: u64 = 500_000_000;
 const ASK_SHARE: u64 = 400;
 /// This number of ended tasks have rows of their own; of more, those of one cgroup and name share one, without a number.
@@ -90,14 +91,14 @@ pub(super) struct BpfCounts {
     costs: [ClassSums; 3],
     /// Their sums when a watch last asked for them, ns.
     cost_ns: [u64; 3],
-    /// The cost of all switches, and costs and waits in classes, as a watch last told them: an estimate that falls stands still, for sums never
-    /// fall.
+    /// The cost of all switches, and costs and waits in classes, as a watch last reported them. An estimate that falls stands still, for
+    /// sums never fall.
     told_ns: u64,
     told_costs: [ClassSums; 3],
     told_waits: ClassSums,
     /// Tasks that are about to end.
     underway: u64,
-    /// The one level of cache that all CPUs have in common, if it is the same of all pairs: then moves need not be seen to be told apart.
+    /// The one level of cache that all CPUs have in common, if it is the same of all pairs. Then moves need not be seen to be told apart.
     only_level: Option<usize>,
     history: History,
 }
@@ -757,7 +758,8 @@ fn add(sums: &mut Sums, task: &TaskCounts) {
     sums.migrations.across += task.moves.min(task.arrivals);
 }
 
-/// The level of cache that two CPUs share (0 for level 2, 1 for level 3, 2 for neither), if that is the same of all pairs.
+/// The level of cache that two CPUs share, if that is the same of all pairs. It is 0 for level 2, 1 for level 3, 2 for
+/// neither.
 fn only_level(caches: &CacheGroups) -> Option<usize> {
     let cpus: Vec<(&u32, &u32)> = caches.l2.iter().zip(&caches.l3).collect();
     let levels: BTreeSet<usize> = cpus

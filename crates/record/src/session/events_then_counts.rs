@@ -1,6 +1,6 @@
 //! A recording that lasts longer than single events are worth keeping: a source of events, and then one of counts.
 //!
-//! The Trace is the tables of both, merged. The second source begins before the first one ends; what it counted until then is its base, and its
+//! The Trace is the tables of both, merged. The second source begins before the first one ends. Its counts until then are its base, and its
 //! part is the difference between a snapshot and that base.
 
 use super::bpf_counts::BpfCounts;

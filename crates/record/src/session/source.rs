@@ -59,7 +59,7 @@ pub(crate) struct Status {
 pub struct Counted {
     /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
     pub cost_ns_by_kind: Option<[u64; 3]>,
-    /// The part of the tasks' waits in which a quota, of their cgroup or one above it, stopped them, ns, by cgroup; absent
+    /// The part of the tasks' waits in which a quota, of their cgroup or one above it, stopped them, ns, by cgroup. Absent
     /// where the kernel does not report it.
     pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
     /// Threads that exist now; absent where they are not counted.

@@ -261,8 +261,8 @@ impl Perf {
         }
     }
 
-    /// Moves the records to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1, and before which moment all records have been
-    /// given, ns.
+    /// Moves the records to `out`, CPU by CPU. Returns how full the fullest ring was, from 0 to 1, and before which moment all records have
+    /// been given, ns.
     pub(crate) fn drain(&mut self, out: &mut Vec<Record>) -> (f64, u64) {
         let now_ns = monotonic_ns();
         let mut fullest: f64 = 0.0;

@@ -40,8 +40,8 @@ pub(super) struct Drained {
 }
 
 impl<T: Lapped> Ring<'_, T> {
-    /// Takes all complete values in order and frees their places; says up to which place they were taken and up to which they were read, and
-    /// how full the ring was, from 0 to 1.
+    /// Takes all complete values in order and frees their places. Returns up to which place they were taken and up to which they were read,
+    /// and how full the ring was, from 0 to 1.
     pub(super) fn drain(&self, mut take: impl FnMut(T)) -> Drained {
         let head = self.head.load(Ordering::Acquire);
         let begin = self.tail.load(Ordering::Relaxed);

@@ -255,7 +255,8 @@ fn java_method(name: &str) -> Option<&str> {
     method.contains('.').then_some(method)
 }
 
-/// How much a function is the program's own: of the C library or a language's runtime 0, of an interpreter 1, of the program 2, of its script 3.
+/// How much a function is the program's own. Of the C library or a language's runtime it is 0, of an interpreter 1, of the program 2, of
+/// its script 3.
 fn rank(name: &str, file: Option<&str>) -> u8 {
     const SCRIPTS: [&str; 6] = ["py::", "JS:", "LazyCompile:", "Function:", "Script:", "Eval:"];
     const RUNTIMES: [&str; 16] = [

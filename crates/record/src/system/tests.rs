@@ -233,7 +233,7 @@ fn a_group_by_folder_by_path_and_of_a_process() {
     assert!(Cgroup::of_process(root.path(), 13).unwrap_err().to_string().contains("proc/13/cgroup"));
 }
 
-/// cpu and cpuacct have a hierarchy each: a group's time is in the group with the same tasks, and not in that of the same path.
+/// cpu and cpuacct have a hierarchy each. A group's time is in the group with the same tasks, and not in that of the same path.
 #[test]
 fn a_groups_time_is_in_the_group_with_the_same_tasks() {
     let mounts = "31 23 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu\n32 23 0:28 / /cg/acct rw - cgroup cgroup rw,cpuacct\n";

@@ -147,7 +147,7 @@ mod tests {
         groups.iter().map(|group| (group.path.as_str(), group.since.usage_ns)).collect()
     }
 
-    /// The parent has one task of its own, and the group of that name in the other hierarchy has that task only: its time is not the
+    /// The parent has one task of its own, and the group of that name in the other hierarchy has that task only. Its time is not the
     /// parent's, whose children ran for ten times as long.
     #[test]
     fn the_same_path_in_another_hierarchy_is_another_group() {

@@ -36,7 +36,8 @@ pub(super) struct Guard {
     /// KernelReading the tasks were read the last time.
     before: KernelReading,
     ran_ns: u64,
-    /// Switches of the last window that the kernel counted and the programs had not yet: of tasks that had left the list of tasks and not their CPU.
+    /// Switches of the last window that the kernel counted and the programs had not yet. They are of tasks that had left the list of tasks
+    /// and not their CPU.
     uncounted: u64,
     /// A reading of the last window was too old: this one has what it lacked.
     behind: bool,

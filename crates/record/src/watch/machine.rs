@@ -54,8 +54,8 @@ pub struct MachineDelta {
 }
 
 impl MachineWatch {
-    /// Begins to count; every switch is seen a share of the time, `sample`. Where no source was asked for and programs in the kernel are not to be had, the kernel's own counters are all there
-    /// is, and the header says why.
+    /// Begins to count; every switch is seen a share of the time, `sample`. Where no source was asked for and programs in the kernel are
+    /// not to be had, the kernel's own counters are all there is. The header has the reason.
     ///
     /// # Errors
     /// When the source that was asked for cannot be used, or the machine's facts cannot be read.

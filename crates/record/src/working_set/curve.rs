@@ -49,9 +49,9 @@ impl Curve {
         self.taken.iter().sum()
     }
 
-    /// What the process touches while it runs for so long, at most. What is touched grows with time and ever more slowly, so a window in which
-    /// it ran for longer holds at least as much, and the shortest such one says it best; to share it out by time would be too little.
-    /// Nothing touched is more than what is there, which bounds those that run longer than any window.
+    /// What the process touches while it runs for so long, at most. The memory that is touched grows with time and ever more slowly. So a
+    /// window in which it ran for longer holds at least as much, and the shortest such one shows it best. To share it out by time would be
+    /// too little. Nothing touched is more than what is there, which bounds those that run longer than any window.
     pub(super) fn most_bytes(&self, slice_ns: u64) -> Option<u64> {
         let mut touched: Vec<u64> = Vec::new();
         for samples in &self.samples {

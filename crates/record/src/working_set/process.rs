@@ -5,8 +5,8 @@ use crate::thread_files::{self, Stat};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 
-/// What a page that was touched may cost the process after the marks were taken away: another walk through the page tables; and where the
-/// kernel tracks writes by the same means (CONFIG_MEM_SOFT_DIRTY), a fault. ns.
+/// What a page that was touched may cost the process after the marks were taken away. It is another walk through the page tables. Where
+/// the kernel tracks writes by the same means (CONFIG_MEM_SOFT_DIRTY), it is a fault. ns.
 const WALK_NS: u64 = 100;
 const FAULT_NS: u64 = 1_500;
 
@@ -34,7 +34,7 @@ pub(super) fn look(pid: u32, wait: impl FnOnce(), tracks_writes: bool) -> io::Re
     let began_ns = monotonic_ns();
     let mut marks = OpenOptions::new().write(true).open(format!("/proc/{pid}/clear_refs"))?;
     marks.write_all(b"1")?;
-    // CPUs leave no mark for a page whose address they still know, and 1 does not make them forget; 4 does (fs/proc/task_mmu.c,
+    // CPUs leave no mark for a page whose address they still know, and 1 does not make them forget. 4 does (fs/proc/task_mmu.c,
     // v6.18: flush_tlb_mm only for soft-dirty).
     marks.write_all(b"4")?;
     let before_ns = cpu_ns_of(pid);

@@ -45,8 +45,8 @@ impl Scale {
     }
 }
 
-/// Round values from zero to the first that is not below `high`: 1, 2 or 5 times a power of ten apart, never less than `least`,
-/// and at most `most` steps.
+/// Round values from zero to the first that is not below `high`. They are 1, 2 or 5 times a power of ten apart, never less than
+/// `least`, with at most `most` steps.
 pub(super) fn even_ticks(high: f64, least: f64, most: usize) -> Vec<f64> {
     let high = if high.is_finite() && high > 0.0 { high } else { least };
     let wanted = (high / most.max(1) as f64).max(least);

@@ -1,8 +1,8 @@
 //! Stacks as nested slices: a track for the tasks of each name, on which functions lie as in a flame graph.
 //!
-//! A Trace has sums by stack, not the stack of each switch. A slice is as long as the mean time off the CPU of a task of that name, so that no track is
-//! longer than the recording; the sums are its arguments. Perfetto's `StackSample` holds sums too, but only viewers of 2026 read it, and it wants a
-//! thread where a Trace has a name.
+//! A Trace has sums by stack, not the stack of each switch. A slice is as long as the mean time off the CPU of a task of that name. So no
+//! track is longer than the recording. The sums are its arguments. Perfetto's `StackSample` holds sums too, but only viewers of 2026 read
+//! it, and it wants a thread where a Trace has a name.
 
 use super::{Message, Packets, packet};
 use std::collections::BTreeMap;

@@ -46,7 +46,7 @@ impl Default for Limits {
 pub struct Delta<'a> {
     /// Totals, circumstances and tables. Where it has no cgroups, the tasks are summed by theirs.
     pub trace: TraceView<'a>,
-    /// Direct cost of switches between threads, between processes, from or to idle, ns; where it is not known, it is taken from the
+    /// Direct cost of switches between threads, between processes, from or to idle, ns. Where it is not known, it is taken from the
     /// middles of the classes.
     pub cost_ns_by_kind: Option<[u64; 3]>,
     /// The part of the tasks' waits in which a quota stopped them, ns, by cgroup; where it is absent, causes of waits are unknown.
@@ -203,7 +203,7 @@ impl Counters {
         }
     }
 
-    /// Counts what was found wrong: `figures` are those that are checked, `refused` those of a window that was left out, `why` its reason;
+    /// Counts wrong figures. `figures` are those that are checked, `refused` those of a window that was left out, `why` its reason.
     /// `backwards` are counters that fell, by what they count.
     pub fn add_checks(
         &mut self,

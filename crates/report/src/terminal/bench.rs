@@ -4,7 +4,7 @@ use crate::bench::{answer, circumstances, mark, median, whys, worst};
 use swtch_decide::BenchDocument;
 use swtch_units::TextTable;
 
-/// The answer; then a figure of a load a line, a scheduler a column, the worst of each below; then why, where a cell is better or worse.
+/// The answer. Then a figure of a load a line, a scheduler a column, the worst of each below. Then why, where a cell is better or worse.
 pub fn bench(document: &BenchDocument) -> String {
     let Some((stock, others)) = document.schedulers.split_first() else {
         return "no scheduler ran\n".to_owned();

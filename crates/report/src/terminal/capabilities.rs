@@ -8,8 +8,8 @@ use swtch_topology::capability::{Capability, State};
 const STATE_WIDTH: usize = 11;
 const LABEL_WIDTH: usize = 8;
 
-/// The counts, the machine, and for each capability its state and its finding; below one that is limited or missing, what that costs and
-/// what enables it. `colour` paints the states for a terminal.
+/// The counts, the machine, and for each capability its state and its finding. Below a limited or missing one, what that costs and what
+/// enables it. `colour` paints the states for a terminal.
 pub fn capabilities(host: &Host, rows: &[Capability], colour: bool) -> String {
     let mut out = format!("{}\n", verdict(rows));
     out.push_str(&paragraph("", &machine(host), 0));

@@ -7,8 +7,8 @@ use swtch_cost::{Advice, Bill, Cause, CauseKind, Caveat, InPlace, IndirectFrom, 
 use swtch_trace::model::{ProbedRefill, Scope};
 use swtch_units::{Bytes, format_ns, utc};
 
-/// The answer: what spoils the recording, what switches cost and how long tasks waited, the worse of the two first, and what else a reader has
-/// to know.
+/// The answer: what spoils the recording, the cost of switches and the waits of tasks, the worse of the two first. Then what else a reader
+/// has to know.
 pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let (spoils, others): (Vec<&Caveat>, Vec<&Caveat>) =
         summary.caveats.iter().partition(|caveat| caveat.spoils());

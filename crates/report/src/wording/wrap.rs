@@ -4,7 +4,7 @@
 pub const WIDTH: usize = 100;
 
 /// `head` and the text, wrapped to [`WIDTH`] so that all its lines but the first begin in column `indent`. A command in
-/// backticks stays on one line as long as it fits, so that it can be copied; one that is longer than a line is left whole and
+/// backticks stays on one line if it fits, so that it can be copied. A command that is longer than a line is left whole and
 /// sticks out. A space that does not break becomes a plain one.
 ///
 /// ```

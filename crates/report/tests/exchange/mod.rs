@@ -303,7 +303,8 @@ fn intervals_are_counters() {
     assert_eq!(clocks, [(6, START_NS), (3, START_NS), (1, 1_700_000_000_000_000_000)]);
 }
 
-/// Task 9 runs from 310, loses CPU 1 to task 10 from 400 to 500, and has a slow span over both; another span of that name overlaps it.
+/// Task 9 runs from 310 and loses CPU 1 to task 10 from 400 to 500. A slow span lies over both, and another span of that name overlaps
+/// it.
 #[test]
 fn spans_are_slices_and_slow_ones_have_their_parts() {
     let place = tempfile::tempdir().unwrap();

@@ -24,8 +24,8 @@ pub struct Guest {
     pub spec: Spec,
 }
 
-/// Compares in a virtual machine: all policies in one boot, or, where the guest is deterministic, each in a boot of its own, so that none
-/// depends on what ran before it. Figures have no intervals then.
+/// Compares in a virtual machine, all policies in one boot. Where the guest is deterministic, each policy has a boot of its own, so that
+/// none depends on the runs before it. Figures have no intervals then.
 ///
 /// # Errors
 /// When a guest, a scheduler or the command fails.

@@ -15,16 +15,16 @@ use swtch_topology::host::Kernel;
 const IN_A_SWITCH: [Hook; 6] =
     [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
 
-/// A switch through a pipe under flsched, in thousandths of one under the fair class: 4,473 and 5,610 instructions on Linux 7.3.4 (x86-64), by
-/// `perf bench sched pipe` in a virtual machine that counts them.
+/// A switch through a pipe under flsched, in thousandths of one under the fair class. The counts are 4,473 and 5,610 instructions on Linux
+/// 7.3.4 (x86-64). `perf bench sched pipe` ran in a virtual machine that counts them.
 const FLSCHED_PER_MILLE: u64 = 797;
 
 impl Costs {
     /// The costs of the machine that a Profile was measured on, and what the Profile does not have.
     ///
     /// Direct costs are the medians of the method `pipe` in the class `normal`. A measured switch is the switch proper, the wake-up before
-    /// it and six hooks of the class; how it is divided is assumed, so that a pipe's round trip takes in the simulator what it took in
-    /// the measurement: as here, where a message costs its two calls and c1.
+    /// it and six hooks of the class. How it is divided is assumed, so that a pipe's round trip takes as long in the simulator as in the
+    /// measurement. There, a message costs its two calls and c1.
     ///
     /// ```
     /// # let text = include_str!("../../fixtures/server.json");
@@ -152,9 +152,9 @@ impl Reading<'_> {
         );
     }
 
-    /// Wake-ups on another CPU: there, the time on the clock from the write to the reader's running is the waker's part, the interrupt, the
-    /// way out of idleness and the switch from the idle task. A task that waits in the simulator has done its call's work before, so that
-    /// the reader's call, which is not in c1, is part of the way as well.
+    /// Wake-ups on another CPU. There, the time from the write to the reader's running has four parts. They are the waker's part, the
+    /// interrupt, the way out of idleness and the switch from the idle task. A task that waits in the simulator has done its call's work
+    /// before. So the reader's call, which is not in c1, is part of the way as well.
     fn other_cpus(&mut self) {
         let apart = |tasks| {
             let of = |place| self.profile.direct_cost(Method::Pipe, tasks, place, Class::Normal);

@@ -19,8 +19,8 @@ pub(super) const APART: [Placement; 6] = [
 ///
 /// - A call on a socket is half of a message through one socket on one CPU.
 /// - `cold_*`: what a message takes more where 4,000 are under way.
-/// - `*_lines_ns` and `*_data_ns`: between two CPUs, what a message takes more than on one is its data, and the kernel's own lines, which
-///   go there and back once for all messages that wait in a pipe. One message and many give both.
+/// - `*_lines_ns` and `*_data_ns` divide the time that a message takes more between two CPUs than on one. One part is its data. The other
+///   is the kernel's own lines, which go there and back once for all messages that wait in a pipe. One message and many give both.
 pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
     let mut assumed = Vec::new();
     for carrier in Carrier::ALL {

@@ -7,8 +7,9 @@ use crate::hook::{Family, HOOKS};
 /// `wakeup_preempt`, `tick`, `yield`, `balance`.
 type HookTimes = [u32; HOOKS];
 
-/// Hooks of the fair class whose first six, with [`TYPICAL_WAKE_NS`] and [`TYPICAL_SWITCH_NS`], make 1,000 ns: c1 of a pipe between threads
-/// on one CPU, which a quiet virtual machine with Linux 6.18 gave (1,004 ns). How that is divided among them is an estimate from instruction counts of such paths, not a measurement.
+/// Hooks of the fair class. The first six, with [`TYPICAL_WAKE_NS`] and [`TYPICAL_SWITCH_NS`], make 1,000 ns. That is c1 of a pipe between
+/// threads on one CPU, as a quiet virtual machine with Linux 6.18 gave it (1,004 ns). How that is divided among them is an estimate from
+/// instruction counts of such paths, not a measurement.
 const TYPICAL_FAIR: HookTimes = [80, 100, 90, 60, 40, 30, 200, 40, 300];
 /// FIFO and RR: lists in place of trees; a Profile with class `fifo` says what they save.
 const TYPICAL_REAL_TIME: HookTimes = [60, 60, 60, 40, 30, 20, 80, 30, 300];
@@ -19,11 +20,11 @@ const TYPICAL_PROCESS_EXTRA_NS: u64 = 74;
 const TYPICAL_WAKE_NS: u64 = 150;
 const TYPICAL_SWITCH_NS: u64 = 450;
 
-/// The lock is held during a hook. Without locks of the class's own, that of the core scheduler remains: the share of spinlocks in the run
+/// The lock is held during a hook. Without locks of the class's own, that of the core scheduler remains. The share of spinlocks in the run
 /// time of NPB is 0.4 of that under CFS (Jo et al., FLSCHED, APSys 2017: bt 3.05 against 7.29 %, cg 4.11/10.73, ua 5.96/14.63).
 const LOCKED_PER_MILLE: [u32; Family::COUNT] = [1_000, 1_000, 400];
 
-/// Mean times of hooks under hackbench with CFS and with FLSCHED on a Xeon Phi 31S1P, ns (Jo et al., as above); 0 where the paper has none.
+/// Mean times of hooks under hackbench with CFS and with FLSCHED on a Xeon Phi 31S1P, ns (Jo et al., as above). 0 where the paper has none.
 const PUBLISHED_CFS: HookTimes = [10_837, 17_314, 19_008, 5_261, 6_185, 5_058, 13_131, 0, 0];
 const PUBLISHED_FLSCHED: HookTimes = [2_549, 4_169, 3_636, 1_937, 1_138, 917, 1_042, 0, 0];
 
@@ -49,12 +50,13 @@ impl Costs {
             // Half of a write and a read, 450 ns together where c1 was 1,000.
             pipe_ns: 225,
             socket_ns: 600,
-            // One CPU that writes 200 channels 10 to 270 messages deep before it reads them, against one channel: a socket's message took
-            // 2.0 to 2.6 us instead of 1.6, a pipe's 0.58 to 0.61 instead of 0.53 (the machine above).
+            // One CPU writes 200 channels 10 to 270 messages deep before it reads them, against one channel. A socket's message took 2.0
+            // to 2.6 us instead of 1.6, a pipe's 0.58 to 0.61 instead of 0.53 (the machine above).
             cold_pipe_ns: 35,
             cold_socket_ns: 400,
-            // A message between two cores that share a level 3, against one CPU: 480 to 600 ns more through a pipe that holds one, 150 to 250
-            // through one that holds 20; 1.0 to 1.2 us more through a socket, however many it holds (the machine above).
+            // A message between two cores that share a level 3, against one CPU (the machine above). Through a pipe that holds one it takes
+            // 480 to 600 ns more, through one that holds 20 it takes 150 to 250. Through a socket it takes 1.0 to 1.2 us more, however many
+            // it holds.
             pipe_lines_ns: 150,
             socket_lines_ns: 50,
             pipe_data_ns: 200,
@@ -79,13 +81,13 @@ impl Costs {
     /// A Xeon Phi 31S1P (in-order cores of 1.1 GHz) with Linux 2.6.38, for the experiments of FLSCHED.
     ///
     /// Hooks: the paper's means are of a machine where everybody waits for everybody's locks. The simulator adds the waiting for queues
-    /// itself, so its hooks must be shorter than those means: nine tenths of CFS's, all of FLSCHED's, which take no lock of their own.
-    /// FIFO and RR have no published hooks; nine tenths of those of CFS here, because the time a synchronisation takes under RR is about
-    /// that (cg 5.39 against 5.67 ms, ua 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
+    /// itself, so its hooks must be shorter than those means. They are nine tenths of CFS's, and all of FLSCHED's, which take no lock of
+    /// their own. FIFO and RR have no published hooks, so nine tenths of those of CFS are used here. The time of a synchronisation under
+    /// RR is about that (cg 5.39 against 5.67 ms, ua 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
     ///
-    /// Calls: at 200 groups with threads and pipes 228 CPUs took 6.19 s under FLSCHED and switched 4.98 million times, which leaves 16 us for
-    /// a message's write and read if there were 80 million messages (1,000 loops; the switch counts do not fit 100), on threads that
-    /// have a quarter of a core each: 4 us of a core of their own.
+    /// Calls: at 200 groups with threads and pipes 228 CPUs took 6.19 s under FLSCHED and switched 4.98 million times. That leaves 16 us
+    /// for a message's write and read if there were 80 million messages. (That is 1,000 loops; the switch counts do not fit 100.) Threads
+    /// have a quarter of a core each there: 4 us of a core of their own.
     ///
     /// Switches: by cg with 1,600 threads, under CFS against FLSCHED (5.7 against 3.2 ms for a synchronisation): what all classes pay alike.
     pub fn xeon_phi() -> Self {
@@ -135,8 +137,8 @@ impl Costs {
     }
 }
 
-/// Made from how fast a core reads what the next level holds: what has left level 1 at 64 bytes a ns, what has left level 2 (a megabyte for
-/// two tasks) at 20, what has left level 3 at 10.
+/// Made from how fast a core reads what the next level holds. It reads 64 bytes a ns that have left level 1, and 20 that have left level 2
+/// (a megabyte for two tasks). It reads 10 that have left level 3.
 fn typical_refill() -> Vec<(u64, u64)> {
     vec![(16 << 10, 0), (32 << 10, 500), (512 << 10, 8_000), (1 << 20, 52_000), (16 << 20, 1_700_000)]
 }

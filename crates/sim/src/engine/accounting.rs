@@ -16,7 +16,7 @@ pub(super) struct SpinLock {
 impl SpinLock {
     /// Takes the lock at a moment, for a time. How long one had to wait for it, ns.
     ///
-    /// Events are handled in the order of their beginnings, so what comes here may be earlier than what is already entered: it takes the
+    /// Events are handled in the order of their beginnings, so what comes here may be earlier than what is already entered. It takes the
     /// first gap that is long enough. Nothing comes any more before `now_ns`.
     fn take_ns(&mut self, now_ns: u64, at_ns: u64, hold_ns: u64) -> u64 {
         self.taken.retain(|(_, until_ns)| *until_ns > now_ns);

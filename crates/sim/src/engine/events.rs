@@ -1,6 +1,6 @@
 //! What happens next: a tournament among the CPUs; timers are kept apart.
 //!
-//! A CPU has at most one event to come, which changes often; replaying its matches up the tournament takes log2(CPUs) steps and leaves
+//! A CPU has at most one event to come, which changes often. Replaying its matches up the tournament takes log2(CPUs) steps and leaves
 //! nothing stale behind, as a heap would.
 
 /// Never.

@@ -1,7 +1,7 @@
 //! Ticks that are not simulated: what they take from the running task, in closed form.
 //!
 //! A tick comes at every multiple of the period and keeps the CPU for a fixed time. How much of an interval is left can be computed
-//! and added up over any division of the interval, so leaving ticks out gives the same figures as simulating them.
+//! and added up over any division of the interval. So leaving ticks out gives the same figures as simulating them.
 
 use crate::period::Period;
 

@@ -19,9 +19,9 @@ struct TimerGroup {
 
 /// Tasks to wake at a time. At the same time, the one that was set first goes first.
 ///
-/// There may be a timer for every task, more than the cache holds, and a heap of them would fetch a line at every step down. Time only
-/// goes on, so this is a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster algorithms for the shortest path problem", J. ACM 37, 1990):
-/// a timer is kept by the highest digit in which it differs from the present, and by that digit; when its group's turn comes, the whole
+/// There may be a timer for every task, more than the cache holds. A heap of them would fetch a line at every step down. Time only goes
+/// on, so this is a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster algorithms for the shortest path problem", J. ACM 37, 1990): a
+/// timer is kept by the highest digit in which it differs from the present, and by that digit. When its group's turn comes, the whole
 /// group is read once, from the beginning to the end, and divided by lower digits.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {

@@ -10,8 +10,8 @@ use swtch_units::CpuId;
 
 /// Cores whose figures differ by less than this are one kind, in per cent: makers let single cores of a kind clock a little higher.
 const ALIKE_PERCENT: u64 = 95;
-/// Speed of each of two busy threads of a core: together they do a quarter more than one alone, which is what SMT gives on server mixes
-/// (Marr et al., "Hyper-Threading Technology Architecture and Microarchitecture", Intel Technology Journal 6(1), 2002: 16 to 28 %).
+/// Speed of each of two busy threads of a core. Together they do a quarter more than one alone. SMT gives that on server mixes (Marr et
+/// al., "Hyper-Threading Technology Architecture and Microarchitecture", Intel Technology Journal 6(1), 2002: 16 to 28 %).
 const SHARED_CORE_SPEED: u32 = 640;
 
 /// The machine of the host's CPUs that are online.

@@ -78,9 +78,9 @@ fn emulated(name: &str) -> Result<Machine, SimError> {
     Ok(machine)
 }
 
-/// 2 fast cores (2.8 GHz) and 4 slow ones (0.8 GHz): the machine of Kim and Huh (ICS 2016; IEEE TC 67(8), 2018), cores of one chip of
-/// which four were clocked down. So speeds are as clocks are; programs that wait for memory are slowed less and say so by speeds of their
-/// own. Here every core has its level 2 cache and all share a level 3.
+/// 2 fast cores (2.8 GHz) and 4 slow ones (0.8 GHz). It is the machine of Kim and Huh (ICS 2016; IEEE TC 67(8), 2018), cores of one chip
+/// of which four were clocked down. So speeds are as clocks are; programs that wait for memory are slowed less and say so by speeds of
+/// their own. Here every core has its level 2 cache and all share a level 3.
 fn two_fast_four_slow() -> Machine {
     // 0.8 / 2.8 of 1024 is 292.57.
     let types = vec![kind("fast", REFERENCE_SPEED), kind("slow", 293)];
@@ -88,9 +88,9 @@ fn two_fast_four_slow() -> Machine {
     made("2f4s", types, cpus, Vec::new())
 }
 
-/// Exynos 5422: a cluster of 4 Cortex-A7 (CPUs 0 to 3) and one of 4 Cortex-A15 (CPUs 4 to 7), each around a level 2 cache; no level 3.
-/// Work per clock is 539 to 1024 (`capacity-dmips-mhz` in Linux's exynos5422-cpus.dtsi, from Dhrystone); with 1.4 and 2.0 GHz the ratio
-/// of speeds is 539 * 1.4 / (1024 * 2.0), and 377 to 1024.
+/// Exynos 5422: a cluster of 4 Cortex-A7 (CPUs 0 to 3) and one of 4 Cortex-A15 (CPUs 4 to 7). Each is around a level 2 cache; no
+/// level 3. Work per clock is 539 to 1024 (`capacity-dmips-mhz` in Linux's exynos5422-cpus.dtsi, from Dhrystone). With 1.4 and 2.0 GHz
+/// the ratio of speeds is 539 * 1.4 / (1024 * 2.0), and 377 to 1024.
 fn odroid_xu3() -> Machine {
     let types = vec![kind("Cortex-A15", REFERENCE_SPEED), kind("Cortex-A7", 377)];
     // Each cluster is a domain of its own at level 3 too, as the kernel's domain of the last level of cache is.
@@ -99,9 +99,9 @@ fn odroid_xu3() -> Machine {
     made("odroid-xu3", types, cpus, Vec::new())
 }
 
-/// Xeon Phi 31S1P (Knights Corner): 57 in-order cores of 1.1 GHz with 4 threads and 512 KB of level 2 cache, around a ring; one node.
-/// A core never issues from the same thread in two cycles running, so that a thread alone gets half a core, and two together all of it
-/// (Intel, "Xeon Phi Coprocessor System Software Developers Guide"). No level 3 cache: the domain of the last level is the core.
+/// Xeon Phi 31S1P (Knights Corner): 57 in-order cores of 1.1 GHz around a ring, in one node. Each has 4 threads and 512 KB of level 2
+/// cache. A core never issues from the same thread in two cycles running. So a thread alone gets half a core, and two together all of
+/// it (Intel, "Xeon Phi Coprocessor System Software Developers Guide"). No level 3 cache: the domain of the last level is the core.
 fn xeon_phi_31s1p() -> Machine {
     let cpus = (0..228).map(|id| cpu(id, 0, id / 4, id / 4, id / 4)).collect();
     made("xeon-phi-31s1p", vec![kind("core", REFERENCE_SPEED)], cpus, vec![512, 512, 341, 256])

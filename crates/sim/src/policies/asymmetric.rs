@@ -1,9 +1,9 @@
 //! Fair sharing of fast and slow cores: the policies of `swtch_fairness`, as a scheduler.
 //!
 //! As the original (Kim and Huh, "Exploring the design space of fair scheduling supports for asymmetric multicore systems", IEEE TC
-//! 67(8), 2018): time goes in rounds of 30 ms, of which an application is to spend a share on fast cores. A fast core whose application
-//! has had its slice and is ahead swaps it with the one on a slow core that is furthest behind. Every 2 s a controller computes
-//! the shares again from sampled speeds.
+//! 67(8), 2018). Time goes in rounds of 30 ms, of which an application is to spend a share on fast cores. A fast core whose application
+//! has had its slice and is ahead swaps it with the one on a slow core that is furthest behind. Every 2 s a controller computes the
+//! shares again from sampled speeds.
 
 mod estimate;
 

@@ -1,6 +1,6 @@
 //! A binary heap, the least first.
 //!
-//! [`std::collections::BinaryHeap`] would do, but the lines of many tasks are larger than the cache, and a way down such a heap is one
+//! [`std::collections::BinaryHeap`] would do, but the lines of many tasks are larger than the cache. A way down such a heap is one
 //! wait for memory after the other. Here a place's grandchildren are one cache line, and what the next steps may come to is fetched
 //! ahead. The entries are moved exactly as std does it, so that lines whose later entries are looked at are the same.
 

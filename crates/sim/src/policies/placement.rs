@@ -5,7 +5,7 @@ use crate::kernel::Kernel;
 /// CPUs looked at for a shortest queue before the search gives up on large machines.
 const SEARCHED: usize = 256;
 
-/// The CPU with the fewest runnable tasks among those a task may use, an idle core before an idle thread; the one nearest to `near`
+/// The CPU with the fewest runnable tasks among those a task may use, an idle core before an idle thread. The one nearest to `near`
 /// wins a tie (`sched_balance_find_dst_cpu`, Linux 6.18, kernel/sched/fair.c).
 pub(crate) fn least_loaded(kernel: &Kernel, task: usize, near: usize) -> usize {
     let cpus = kernel.cpu_count();

@@ -1,7 +1,7 @@
 //! Run queues ordered by a key: the tasks of each CPU.
 //!
-//! The kernel has red-black trees (`cfs_rq->tasks_timeline`). Heaps do the same more cheaply here: a task that is taken out from the
-//! middle, which is rare, leaves its entry behind, which is dropped when it comes up.
+//! The kernel has red-black trees (`cfs_rq->tasks_timeline`). Heaps do the same more cheaply here. A task that is taken out from the
+//! middle, which is rare, leaves its entry behind. The entry is dropped when it comes up.
 
 use super::heap::Heap;
 use crate::prefetch::{WORTH_FETCHING, prefetch};
@@ -117,9 +117,9 @@ pub(super) trait QueuedEntity {
     fn vruntime(&self) -> i64;
 }
 
-/// Queues of which the task with the earliest deadline is wanted among those whose virtual run time is not too large: those that are
-/// known to fit are ordered by deadline, the others by virtual run time. The limit moves; what has come to the wrong side changes
-/// it when it comes up, so the answer is exact. `tasks` are always the same.
+/// Queues of which the task with the earliest deadline is wanted among those whose virtual run time is not too large. Those that are
+/// known to fit are ordered by deadline, the others by virtual run time. The limit moves; what has come to the wrong side changes it
+/// when it comes up, so the answer is exact. `tasks` are always the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeadlineQueues {
     fitting: Vec<Heap>,
@@ -183,7 +183,7 @@ impl DeadlineQueues {
         None
     }
 
-    /// Fetches the tasks that will come up next: the first one is `next`, of the others only what is needed to see whose turn it is.
+    /// Fetches the tasks that will come up next. The first one is `next`. Of the others it fetches only what shows which is next.
     #[inline]
     pub(super) fn prepare<T: QueuedEntity>(&self, tasks: &[T], cpu: usize, next: impl Fn(usize)) {
         if tasks.len() < WORTH_FETCHING {

@@ -177,7 +177,7 @@ macro_rules! call {
         let core: &mut $crate::scx::core::Core = $core;
         match core.ops.$op {
             Some(function) if core.error.is_none() => {
-                // SAFETY: the loader has checked that the object has these layouts, tasks live as long as the core, and nothing here
+                // SAFETY: the loader has checked that the object has these layouts. Tasks live as long as the core, and nothing here
                 // uses the core before the call returns. The arguments are pointers and numbers.
                 unsafe { core.guarded(concat!("ops.", stringify!($op)), || function($($argument),*)) }
             }

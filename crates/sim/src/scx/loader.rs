@@ -1,7 +1,7 @@
-//! Loads a compiled scheduler into this process: each load has variables of its own, and a program that is linked statically, which has no
-//! dynamic loader, loads it too.
+//! Loads a compiled scheduler into this process. Each load has variables of its own. A statically linked program, which has no dynamic
+//! loader, loads it too.
 //!
-//! A scheduler calls the table that it is given, its own functions, and the few of C that compilers call by themselves ([`runtime`]), so
+//! A scheduler calls the table that it is given, its own functions, and the few of C that compilers call by themselves ([`runtime`]). So
 //! no other library is searched. Constructors do not run: the objects' headers have none.
 
 use super::error::ScxError;

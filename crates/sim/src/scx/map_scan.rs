@@ -1,6 +1,6 @@
 //! Finds maps and kernel settings in a preprocessed source, and writes what the compiler has to say of them.
 //!
-//! A map's sizes are only in its type (`__uint(max_entries, 8)` declares a pointer to an array of 8), and libbpf reads them from BTF,
+//! A map's sizes are only in its type: `__uint(max_entries, 8)` declares a pointer to an array of 8. But libbpf reads them from BTF,
 //! which native compilers do not write. So the text is searched for `} NAME SEC(".maps")`, and a table is added whose entries are
 //! `sizeof` expressions of those types.
 

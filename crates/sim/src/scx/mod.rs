@@ -1,13 +1,13 @@
 //! Runs a sched_ext scheduler's source, compiled natively, as a policy of the simulator.
 //!
-//! The same `.bpf.c` that a kernel loads is compiled with this directory's own headers (`include/`): the kernel's functions are provided
-//! by the simulated machine, with the rules of the sched_ext core of Linux 6.12 to 7.3 (kernel/sched/ext.c, ext_idle.c). What the core
-//! does and a simulation does not need is left out: cgroups other than the root, core scheduling, CPU hotplug, sub-schedulers,
-//! and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
+//! The same `.bpf.c` that a kernel loads is compiled with this directory's own headers (`include/`). The simulated machine provides the
+//! kernel's functions. They follow the rules of the sched_ext core of Linux 6.12 to 7.3 (kernel/sched/ext.c, ext_idle.c). Parts of the
+//! core that a simulation does not need are left out. They are cgroups other than the root, core scheduling, CPU hotplug,
+//! sub-schedulers, and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
 //! but for `bpf_printk`, dumps and frequencies.
 //!
 //! The scheduler's code runs natively in this process, without the kernel's verifier: it is to be trusted as any program is. A callback
-//! that does not return is ended after a number of steps (`guard.rs`), and a scheduler that forgets tasks is named, as by the kernel's
+//! that does not return is ended after a number of steps (`guard.rs`). A scheduler that forgets tasks is named, as by the kernel's
 //! watchdog.
 //!
 //! ```

@@ -117,8 +117,8 @@ impl Loaded {
                 _ => return Err(missing()),
             };
             let address = self.address(name)?;
-            // SAFETY: the variable is at least as long, and is in writable memory: map_scan.rs takes `const` from those that are
-            // `volatile`, and the others are not exported for user space to set.
+            // SAFETY: the variable is at least as long, and is in writable memory. The source map_scan.rs takes `const` from the
+            // `volatile` variables, and the others are not exported for user space to set.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
         }
         Ok(())

@@ -25,7 +25,7 @@ pub struct ScxPolicy {
     started: bool,
 }
 
-// SAFETY: what the core points to is its own or the loaded object's, which is this policy's own; both may be used by any one thread.
+// SAFETY: what the core points to is its own or the loaded object's, which is this policy's own. Both may be used by any one thread.
 unsafe impl Send for ScxPolicy {}
 
 impl ScxPolicy {

@@ -136,7 +136,7 @@ impl Core {
         }
     }
 
-    /// A task has come into a CPU's own queue: the CPU looks at once if it is idle, or if the task is to take its place.
+    /// A task has come into a CPU's own queue. The CPU looks at once if it is idle, or if the task is to take its place.
     #[inline]
     fn joined_local(&mut self, task: u32, cpu: u32, flags: u64) {
         self.shown_mut(task).cpu = cpu;

@@ -1,7 +1,7 @@
 //! Whether the replays of a recording can decide anything.
 //!
-//! A replay is a model of what ran. How far it is off is seen under the policy of the recording; a difference to another policy that is
-//! not larger than that error says nothing.
+//! A replay is a model of what ran. The policy of the recording shows how far the simulation is off. A difference to another policy
+//! that is not larger than that error says nothing.
 
 use super::WhatIfEffects;
 use crate::ensemble::{Interval, PolicyFigures};

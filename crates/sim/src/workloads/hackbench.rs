@@ -7,11 +7,13 @@ use crate::program::{Op, Program};
 use crate::workload::Workload;
 
 with_defaults! {
-    /// `perf bench sched messaging` (tools/perf/bench/sched-messaging.c, Linux 6.18), whose defaults these are: in each group, every receiver
-    /// reads a channel of its own into which all senders write; each sender writes one message to each receiver in turn, `loops` times.
+    /// `perf bench sched messaging` (tools/perf/bench/sched-messaging.c, Linux 6.18), whose defaults these are. In each group, every
+    /// receiver reads a channel of its own into which all senders write. Each sender writes one message to each receiver in turn, `loops`
+    /// times.
     ///
-    /// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before: the program's own task
-    /// makes the others, which tell it that they are there and wait until it lets all of them go. What its clock would say is a request then.
+    /// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before. The program's own
+    /// task makes the others, which report to it that they are there. They wait until it lets all of them go. What its clock would say is a
+    /// request then.
     ///
     /// ```
     /// use swtch_sim::workloads::Hackbench;
@@ -75,8 +77,9 @@ impl Hackbench {
         Ok(workload)
     }
 
-    /// A task that makes the ones that are there. Each tells it that it is there, by the first semaphore, and waits for one of its own (`ready`,
-    /// where the program has a pipe and poll). The last one made is let go first: poll puts those that wait at the head of the pipe's list.
+    /// A task that makes the ones that are there. Each reports to it that it is there, by the first semaphore. Each waits for one of its
+    /// own (`ready`, where the program has a pipe and poll). The last one made is let go first: poll puts those that wait at the head of
+    /// the pipe's list.
     fn make_them(&self, workload: &mut Workload) {
         let ready = 0;
         workload.templates = std::mem::take(&mut workload.tasks);

@@ -17,8 +17,8 @@ const DEFAULT_WORK_NS: u64 = 1_000_000_000;
 pub struct Mix {
     /// The applications.
     pub applications: Vec<MixApplication>,
-    /// Every application starts again when it ends, as when run times of first runs are compared under an even load; for runs that have
-    /// a duration. Each run is a request, so that its time is reported.
+    /// Every application starts again when it ends, as when run times of first runs are compared under an even load. It is for runs
+    /// that have a duration. Each run is a request, so that its time is reported.
     #[serde(default)]
     pub repeat: bool,
 }

@@ -9,14 +9,14 @@ use swtch_units::words;
 
 /// The threads at which the run times in [`NpbProgram::facts`] were taken.
 const SOURCE_THREADS: u64 = 200;
-/// What a thread has of its core there: 200 threads on 57 cores are four on most, and the slowest thread is waited for; a quarter of 1024.
+/// What a thread has of its core there. 200 threads on 57 cores are four on most, and the slowest thread is waited for; a quarter of 1024.
 const SOURCE_SPEED: u64 = 256;
 
 words! {
     /// A program of NPB 3.3.1, class A, in its OpenMP version. Its facts: how often all threads meet in a run, and the run time with 200
     /// threads under CFS on a Xeon Phi 31S1P, ns.
     ///
-    /// Meetings are the ends of parallel regions and the barriers, as counted in runs of the programs; run times are those of Jo et al.,
+    /// Meetings are the ends of parallel regions and the barriers, as counted in runs of the programs. Run times are those of Jo et al.,
     /// FLSCHED (APSys 2017), figure 3.
     pub enum NpbProgram("program of NPB"): (u32, u64) {
         /// Block tri-diagonal solver.
@@ -59,8 +59,8 @@ with_defaults! {
         pub scale: f64 = 1.0,
         /// By how much the work of one thread between two meetings differs from another's at most, in per cent.
         pub imbalance_percent: u32 = 0,
-        /// Meetings in a row that make one barrier: a runtime whose threads meet in a tree, a few at a time, needs one for each level, up and
-        /// down again.
+        /// Meetings in a row that make one barrier. A runtime whose threads meet in a tree, a few at a time, needs one for each level, up
+        /// and down again.
         pub rounds: u32 = 1,
         /// How threads wait: `spin-yield`, `spin` or `block`.
         pub waiting: Waiting = Waiting::SpinYield,

@@ -82,8 +82,8 @@ pub(crate) fn names(pattern: &str, task: &str) -> bool {
 /// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing. Every semaphore that is taken
 /// is posted, in an order in which no task waits for an event later than its own. So a replay cannot deadlock.
 ///
-/// Work is what the tasks computed on the machine of the recording, whose speed is the reference. What the simulator charges for calls and
-/// wake-ups by `costs` is taken off, because the recorded times have it in them already; so is the measured cost of switches.
+/// Work is what the tasks computed on the machine of the recording, whose speed is the reference. The recorded times have in them what the
+/// simulator charges for calls and wake-ups by `costs`. So that is taken off, and so is the measured cost of switches.
 ///
 /// # Errors
 /// When no task of the recording ran.

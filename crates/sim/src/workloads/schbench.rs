@@ -7,9 +7,9 @@ use crate::program::Op;
 use crate::workload::Workload;
 
 with_defaults! {
-    /// The shape of Chris Mason's schbench: a worker tells its message thread that it is free and waits; the message thread wakes the worker
-    /// that has waited longest; the worker computes, and thinks before it asks again. The time from telling to the end of the computing is a
-    /// request's.
+    /// The shape of Chris Mason's schbench. A worker reports to its message thread that it is free and waits. The message thread wakes the
+    /// worker that has waited longest. The worker computes, and thinks before it asks again. The time from telling to the end of the
+    /// computing is a request's.
     ///
     /// The defaults are this project's choice, of the size of a short request to a server.
     pub struct Schbench {

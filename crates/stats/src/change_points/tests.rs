@@ -48,7 +48,7 @@ fn points(course: fn(f64) -> f64, per_octave: u32, noise: f64, seed: u64) -> (Ve
     (x, y)
 }
 
-/// Whether the boundaries are as many as the knees and each knee is within one grid step of the last point before its
+/// Whether there are as many boundaries as knees. Each knee must be within one grid step of the last point before its
 /// boundary or the first after it.
 fn found(segments: &[Segment], x: &[f64], knees: &[f64]) -> bool {
     let step = (x[1] - x[0]) * 1.001;

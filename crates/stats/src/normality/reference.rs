@@ -1,5 +1,5 @@
-//! What scipy.stats.shapiro of scipy 1.17.1 says of the samples that `sample` in the tests of the module above makes (the
-//! generator and the shapes written once more in Python).
+//! Results of scipy.stats.shapiro of scipy 1.17.1 for the samples that `sample` in the tests of the module above makes.
+//! The generator and the shapes were written once more in Python.
 
 /// Shape, n, W, p.
 pub(super) const REFERENCE: [(&str, usize, f64, f64); 28] = [

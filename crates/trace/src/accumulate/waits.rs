@@ -200,7 +200,8 @@ impl IdleCpus {
         }
     }
 
-    /// How long one of the set's CPUs was idle, until `at_ns`; of a set of one nothing, since it is the one that the task waits for.
+    /// How long one of the set's CPUs was idle, until `at_ns`. For a set of one it is nothing, since it is the one that the task
+    /// waits for.
     pub(super) fn ns(&self, set: CpuSet, at_ns: u64) -> Option<u64> {
         match set {
             CpuSet::Watched(set) => {

@@ -4,8 +4,8 @@ use super::FORMATS;
 use serde::{Deserialize, Serialize};
 use swtch_columns::table;
 
-/// The layout of the classes of all values and of kinds of switches: 64 an octave, so that a quantile is off by 0.8 % at most. Those of the
-/// simulator's own histograms are the same ones.
+/// The layout of the classes of all values and of kinds of switches. There are 64 an octave, so that a quantile is off by 0.8 % at most.
+/// Those of the simulator's own histograms are the same ones.
 pub const CLASS_BITS: u32 = 6;
 /// The layout of the classes of single tasks, of which there are many: 4 an octave.
 pub const TASK_CLASS_BITS: u32 = 2;

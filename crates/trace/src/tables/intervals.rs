@@ -6,8 +6,8 @@ use swtch_columns::table;
 
 table! {
     /// What happened in a stretch of time, on one CPU or in the whole scope. The rows of the whole scope follow each other, so that a
-    /// column of counts or times, summed over them, is the total. Times by use are the whole machine's unless the header's `sources` say that
-    /// they are the recorded tasks'; counters that are read less often than rows begin are shared out evenly.
+    /// column of counts or times, summed over them, is the total. Times by use are the whole machine's unless the header's `sources` mark
+    /// them as the recorded tasks'. Counters that are read less often than rows begin are shared out evenly.
     #[derive(Eq, Serialize, Deserialize)]
     pub struct IntervalRow in "intervals" of FORMATS;
     {

@@ -9,8 +9,8 @@ use swtch_columns::rules::{delta_rows, merge_equal, merge_rows};
 impl Tables {
     /// These tables and those of a later part of the same run as one.
     ///
-    /// Quantiles are those of both histograms together. A histogram of all tasks that only one part has, although tasks of the other part
-    /// waited, is left out: it is not that of the whole.
+    /// Quantiles are those of both histograms together. A histogram of all tasks is left out where only one part has it, although tasks
+    /// of the other part waited. It is not that of the whole.
     #[must_use]
     pub fn merge(&self, later: &Self) -> Self {
         let of_both = |part: &Self, other: &Self| -> Vec<HistogramRow> {

@@ -29,7 +29,8 @@ table! {
         pub nice: Option<i32> [none, Last],
         /// Its real-time priority, from 1 to 99, in the policies `fifo` and `rr`.
         pub realtime_priority: Option<u32> [none, Last],
-        /// The CPUs that it may use, such as `0-3`, as far as known: last read when it was made, executed a program or ended, or at the end.
+        /// The CPUs that it may use, such as `0-3`, as far as known. They were last read when it was made, executed a program or ended, or
+        /// at the end.
         pub cpus_allowed: Option<String> [none, Last],
         /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, or ran
         /// before it while it waited. They have no figures.

@@ -16,7 +16,7 @@ const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// Loading and verifying takes seconds under emulation.
 const SCHEDULER_PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Output that is still in the pipes when a command has ended is read at once; pipes that its descendants hold open are not waited for.
+/// Output that is still in the pipes when a command has ended is read at once. Pipes that its descendants hold open are not waited for.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
 /// A scheduler ends when it is asked to, or not at all.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);

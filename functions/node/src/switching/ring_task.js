@@ -1,5 +1,6 @@
 'use strict';
-// A task of the ring, in a process of its own: adds its process id to the token, until no process holds the pipe before it any more.
+// A task of the ring, in a process of its own. It adds its process id to the token, until no process holds the pipe before it any
+// more.
 
 const fs = require('node:fs');
 

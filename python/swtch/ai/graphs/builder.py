@@ -1,7 +1,7 @@
 """A thin layer that adds operators to a `Graph` and works out their shapes, parameters and multiplications.
 
-Sources: the operators as ONNX defines them (opset 17). "Same" padding is TensorFlow's: the output has the input's size over
-the stride, rounded up, and an odd row of padding goes to the bottom and the right.
+Sources: the operators as ONNX defines them (opset 17). "Same" padding is TensorFlow's. The output has the input's size over
+the stride, rounded up. An odd row of padding goes to the bottom and the right.
 """
 
 from __future__ import annotations

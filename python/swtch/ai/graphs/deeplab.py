@@ -1,8 +1,8 @@
 """DeepLab: Chen, Papandreou, Kokkinos, Murphy, Yuille, "DeepLab: Semantic Image Segmentation with Deep Convolutional Nets,
 Atrous Convolution, and Fully Connected CRFs", TPAMI 2018, figure 7, on ResNet-101.
 
-The study calls it DeepLab v1; the network that it ran has the residual backbone and the four parallel dilated convolutions
-(ASPP-L) of this later paper, with three classes and scores at an eighth of the image's size.
+The study calls it DeepLab v1. The network that it ran has the residual backbone and the four parallel dilated convolutions
+(ASPP-L) of this later paper. It has three classes and scores at an eighth of the image's size.
 """
 
 from __future__ import annotations

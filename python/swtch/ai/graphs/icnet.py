@@ -1,8 +1,8 @@
-"""ICNet: Zhao, Qi, Shen, Shi, Jia, "ICNet for Real-Time Semantic Segmentation on High-Resolution Images", ECCV 2018, figure 2:
-three branches at a quarter, a half and the full size of the image, joined from coarse to fine.
+"""ICNet: Zhao, Qi, Shen, Shi, Jia, "ICNet for Real-Time Semantic Segmentation on High-Resolution Images", ECCV 2018, figure
+2. It has three branches at a quarter, a half and the full size of the image, joined from coarse to fine.
 
-As the study ran it: the compressed network, with normalisation folded into the convolutions, 19 classes, and a last convolution
-that makes an image of them.
+As the study ran it, this is the compressed network, with normalisation folded into the convolutions. It has 19 classes, and a
+last convolution that makes an image of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Inception v3 and v4.
 
 v3: Szegedy, Vanhoucke, Ioffe, Shlens, Wojna, "Rethinking the Inception Architecture for Computer Vision", CVPR 2016, table 1
-and figures 5 to 7, with the channels of the authors' published model. v4: Szegedy, Ioffe, Vanhoucke, Alemi, "Inception-v4,
+and figures 5 to 7. It has the channels of the authors' published model. v4: Szegedy, Ioffe, Vanhoucke, Alemi, "Inception-v4,
 Inception-ResNet and the Impact of Residual Connections on Learning", AAAI 2017, figures 3 to 9. Without the auxiliary
 classifier, which serves training only. Normalisation learns a shift but no scale, as in the authors' models.
 """

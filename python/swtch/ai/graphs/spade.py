@@ -1,8 +1,8 @@
 """SPADE: Park, Liu, Wang, Zhu, "Semantic Image Synthesis with Spatially-Adaptive Normalization", CVPR 2019: section 3 and, for
 the generator, figures 4 and 11 to 13 (appendix A). Built from the paper, not from its authors' program.
 
-As the study ran it: the label map comes as an image of three channels, the convolutions that turn it into a scale and a shift
-are 5 x 5 (3 x 3 in the paper), images grow bilinearly, and normalisation takes its statistics from what it normalises.
+As the study ran it, the label map comes as an image of three channels. The convolutions that turn it into a scale and a shift
+are 5 x 5 (3 x 3 in the paper). Images grow bilinearly, and normalisation takes its statistics from what it normalises.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Network", CVPR 2017, figure 4, as the study ran it.
 
 The paper's takes a small image, with a 9 x 9 convolution at each end and parametric rectifiers. The study's takes an image of
-the size that comes out: its first convolution is 7 x 7 with stride 4, rectifiers are plain, and the last is 1 x 1.
+the size that comes out. Its first convolution is 7 x 7 with stride 4, rectifiers are plain, and the last is 1 x 1.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """VGG-19 super-resolution: Kim, Lee, Lee, "Accurate Image Super-Resolution Using Very Deep Convolutional Networks", CVPR 2016
-(VDSR): a chain of 3 x 3 convolutions, as VGG has them, that learns what an interpolated image lacks.
+(VDSR). It is a chain of 3 x 3 convolutions, as VGG has them, that learns what an interpolated image lacks.
 
 The study feeds three channels; the paper's network works on luminance alone.
 """

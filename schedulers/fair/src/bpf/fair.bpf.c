@@ -5,9 +5,10 @@
  *
  * An application has a share of each kind of core: the part of its CPU time that it is to spend there. User space computes the shares. Here
  * time is charged to the kind of core it was spent on. A task's lag is the time that it is owed on each kind; all its lags together are
- * 0. It runs a slice of a round of 30 ms, as much of it as its share of the kind of core says. A core whose task has had its slice swaps it with the
- * task of a core of a slower kind, where that pays back the most of what both are owed. What waits is ordered by how much it has run, in a
- * queue for those that are owed most of each kind; a core takes from its own kind's first, and from another's rather than idle.
+ * 0. It runs a slice of a round of 30 ms, as much of it as its share of the kind of core says. A core whose task has had its slice swaps it
+ * with the task of a core of a slower kind. It takes the swap that pays back the most of what both are owed. Waiting tasks are ordered by
+ * how much they have run, in a queue for those that are owed most of each kind. A core takes from its own kind's first, and from another's
+ * rather than idle.
  */
 #include <scx/common.bpf.h>
 
@@ -18,7 +19,7 @@ UEI_DEFINE(uei);
 #define MAX_CPUS 1024
 /* Shares and factors are parts of this. */
 #define WHOLE (1 << 20)
-/* A swap that pays back less than this of what two tasks are owed, ns, is not worth it: each of them gains on two kinds of core. */
+/* A swap that pays back less than this of what two tasks are owed, ns, is not worth it. Each of them gains on two kinds of core. */
 #define WORTH_NS (2 * 1000 * 1000LL)
 /* Rounds that a task may be ahead or behind at most: what is older is forgiven. */
 #define REMEMBERED_ROUNDS 8
@@ -31,8 +32,9 @@ UEI_DEFINE(uei);
 /* This many tasks waiting for each CPU make a crowd. */
 #define MANY 16
 /*
- * Slices of very many are as long as everybody's turn still comes within so much, ns: the core ends a scheduler under which a task waits for 30 s. Far
- * shorter ones only switch more often, and where a hypervisor runs the CPU for a part of the time, a task may be put aside before it got anything done.
+ * With very many tasks, slices are only as long as lets every task's turn come within this time, ns. The core ends a scheduler under which
+ * a task waits for 30 s. Far shorter ones only switch more often. Where a hypervisor runs the CPU for a part of the time, a task may be
+ * preempted before it got anything done.
  */
 #define LONGEST_TURN_NS (8 * 1000 * 1000 * 1000ULL)
 
@@ -231,8 +233,9 @@ static bool is_confined(struct task_struct *p)
 }
 
 /*
- * Whether a task that is put aside is inside a section that RCU waits for the end of, as every task that frees memory does; after 21 s of that the kernel
- * ends the scheduler. The least that was ever seen of such sections is that of this program itself, which runs inside one, on behalf of that task.
+ * Whether a preempted task is inside a section that RCU waits for the end of, as every task that frees memory is. After 21 s of that the
+ * kernel ends the scheduler. The least that was ever seen of such sections is that of this program itself, which runs inside one, on behalf
+ * of that task.
  */
 static bool holds_up_rcu(struct task_struct *p)
 {
@@ -282,7 +285,8 @@ static void charge_lag(struct task_state *state, u32 here, u64 ran_ns)
 	}
 }
 
-/* By how much more a task that has run for so long since the last report is owed @kind than the kind of core where it is, ns. */
+/* By how much more a task is owed @kind than the kind of core where it is, ns. The task has run for this long since the last
+ * report. */
 static s64 rather_ns(struct cpu_slot *slot, u32 kind, u32 here, u64 ran_ns)
 {
 	s64 more;
@@ -319,8 +323,8 @@ static u64 slice_of(struct task_state *state, u32 kind)
 }
 
 /*
- * Holds up a slower CPU for the time that the task has run times one less than its slowdown; not often and little but seldom and long enough
- * that a program can tell it from being interrupted.
+ * Holds up a slower CPU for the time that the task has run times one less than its slowdown. It does so seldom and for long, not often and
+ * little: a program can then tell it from being interrupted.
  */
 static void hold_up(struct task_state *state, u32 kind)
 {
@@ -476,7 +480,7 @@ static s32 idle_faster_cpu(struct task_struct *p)
 	return NOWHERE;
 }
 
-/* How many wait; 0 unless they are a crowd that has to run in the order of coming, or the last would wait for too long. */
+/* How many wait. 0 unless they are a crowd that has to run in the order of coming, or the last would wait for too long. */
 static u32 crowd(s32 cpu)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
@@ -564,9 +568,9 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	slice_ns = slice_of(state, kind_of(cpu));
 	waiting = crowd(cpu);
 	/*
-	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, a task that holds up RCU: its section ends soon, its
-	 * next turn may be seconds away, and a turn that the machine had no time for would be one more. It is asked first, crowd or not, so that the
-	 * least is known by then.
+	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, a task that holds up RCU. Its section
+	 * ends soon, its next turn may be seconds away, and a turn that the machine had no time for would be one more. It is asked first, crowd or
+	 * not, so that the least is known by then.
 	 */
 	if (slot->offline || (p->flags & PF_KTHREAD) || (holds_up_rcu(p) && waiting)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
@@ -681,7 +685,7 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
 			return;
 	}
-	/* In a crowd the task that came first is next: one kind's queue may be far longer than another's, and its last would wait for too long. */
+	/* In a crowd the task that came first is next. One kind's queue may be far longer than another's, and its last would wait for too long. */
 	crowded = crowd(cpu);
 	if (take_next(cpu, state && !crowded ? prev->scx.dsq_vtime : (u64)-1, crowded ? 0 : round_ns))
 		return;

@@ -20,9 +20,9 @@ UEI_DEFINE(uei);
 const volatile u64 slice_ns = 100 * 1000 * 1000ULL;
 
 /*
- * How long a turn through a queue may take at most, ns. Where enough wait that it would take longer, slices are shorter, the kernel's own
- * threads are next, and a task that wakes looks for the shortest queue: the core ends a scheduler under which a task waits for 30 s, or under
- * which RCU waits for 21 s for a thread of its own. 0 for slices that are always the same, as the original's.
+ * How long a turn through a queue may take at most, ns. Where enough wait that it would take longer, slices are shorter, and the kernel's
+ * own threads are next. A task that wakes looks for the shortest queue then. The core ends a scheduler under which a task waits for 30 s,
+ * or RCU waits for 21 s for a thread of its own. 0 for slices that are always the same, as the original's.
  */
 const volatile u64 turn_ns = 0;
 
@@ -91,8 +91,8 @@ static bool is_crowded(s32 queued)
 }
 
 /*
- * The slice at the end of a crowded queue. It falls with the square of the queue's length: those who came while it grew have longer slices,
- * and with the square all of these together take no more than another turn, however many come at once.
+ * The slice at the end of a crowded queue. It falls with the square of the queue's length. Tasks that came while it grew have longer
+ * slices. With the square all of these together take no more than another turn, however many come at once.
  */
 static u64 crowded_slice(s32 queued)
 {

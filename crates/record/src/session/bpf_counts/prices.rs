@@ -4,7 +4,7 @@ use super::CONFIDENCE;
 use crate::sources::counts::{CpuCounts, TaskCounts};
 use swtch_stats::ClusterRatio;
 
-/// A task that no two windows saw: its cost of a switch leans on that of all tasks, as if this number of theirs had been among its own.
+/// A task that no two windows saw. Its cost of a switch leans on that of all tasks, as if this number of theirs had been among its own.
 const LEANING: f64 = 8.0;
 
 /// The cost of a switch to any counted task, ns, and in how many windows it was seen.
@@ -57,7 +57,8 @@ impl Prices {
     }
 }
 
-/// What all of its switches can cost at most: a switch whose CPU was taken away, which a window happened to see, is a rare one.
+/// The most that all of its switches can cost. A switch whose CPU was taken away, which a window happened to see, is a rare
+/// one.
 fn lifetime_ns(task: &TaskCounts) -> u64 {
     task.last_ns.saturating_sub(task.first_ns)
 }

@@ -5,7 +5,7 @@
 //!   listed: without it, sums would fall.
 //! - A thread that executes another program takes over the number and the birth of its process; see [`TaskKey`].
 //! - Some counts have 32 bits and wrap around when those are full.
-//! - A reading in which a counter fell is older than the one before: it is left out, and the next one has all that is missing in it.
+//! - A reading in which a counter fell is older than the one before. It is left out, and the next one has all that is missing in it.
 
 use crate::sources::counts::{ClassSums, TaskCounts, TaskKey};
 use std::collections::{BTreeMap, HashSet};
@@ -183,7 +183,8 @@ impl CountedTasks {
     }
 }
 
-/// Of each cgroup with a quota, on how many CPUs its tasks waited at a time: at most on as many as there are of either.
+/// For each cgroup with a quota, on how many CPUs its tasks waited at a time. It is at most as many as there are of
+/// either.
 fn sharers(tasks: &BTreeMap<TaskKey, CountedTask>, listed: &[TaskCounts], cpus: u64) -> BTreeMap<u64, u64> {
     let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
     for task in listed.iter().filter(|task| task.group_throttled_ns > 0) {

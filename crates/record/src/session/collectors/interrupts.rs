@@ -8,8 +8,8 @@ use swtch_trace::fields;
 use swtch_trace::model::{Header, Reconciliation};
 use swtch_trace::tables::{InterruptKind, InterruptRow};
 
-/// Lines of `/proc/interrupts` that the sum in `/proc/stat` has not got (arch/x86/kernel/irq.c, v6.18): TLB shootdowns are among the function
-/// calls (`CAL`) already, and the others are counted for this table only.
+/// Lines of `/proc/interrupts` that are not in the sum of `/proc/stat` (arch/x86/kernel/irq.c, v6.18). TLB shootdowns are among the
+/// function calls (`CAL`) already, and the others are counted for this table only.
 const NOT_IN_THE_SUM: [&str; 8] = ["TLB", "MIS", "HYP", "HRE", "HVS", "PIN", "NPI", "PIW"];
 
 /// Puts a row for each line that counted something, and one for each CPU where it did. Times are in the source's rows.

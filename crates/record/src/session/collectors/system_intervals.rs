@@ -11,7 +11,8 @@ use swtch_trace::tables::IntervalRow;
 const EVERY_NS: u64 = 200_000_000;
 /// The most readings. Beyond that, every other one goes, and the time between two doubles.
 const MOST: usize = 1024;
-/// What the source's intervals leave out at either end becomes an interval of its own only if it is longer than this part of a neighbour.
+/// The source's intervals leave something out at either end. It becomes an interval of its own only if it is longer than this part of a
+/// neighbour.
 const NOTABLE_PART: u64 = 10;
 
 /// A column of the intervals that sums a counter.

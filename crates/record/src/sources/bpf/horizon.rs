@@ -1,20 +1,21 @@
 //! Up to when all events are known. Pure: what the recorder read goes in, a moment comes out.
 //!
-//! An event reaches the recorder later than the time that it reports, and nothing bounds the delay: a hypervisor may take the CPU away for
-//! seconds in between. So the recorder does not wait for a time, it looks at what each CPU has announced. In every round it reads, in
-//! this order: the clock; then of each CPU `entered_ns`, then the heads of its rings, whose complete places it takes.
+//! An event reaches the recorder later than the time that it reports, and nothing bounds the delay. A hypervisor may take the CPU away for
+//! seconds in between. So the recorder does not wait for a time, it looks at what each CPU has announced. In every round it reads in this
+//! order. First the clock. Then of each CPU `entered_ns`, then the heads of its rings, whose complete places it takes.
 //!
 //! - *Switches.* The time of a switch is read after `ENTERING` was stored, and `entered_ns` is 0 again only after the event is complete. So a CPU
 //!   that shows 0 has given all its switches of before this round's clock to the rings, which are read afterwards. One that shows a time will
 //!   give a switch of that time. One that shows `ENTERING` has read its time after the last round in which it did not.
-//! - *Wake-ups, forks, execs and exits.* Their time is read after their place was taken. A place that is taken and not complete was not taken yet
-//!   in the last round whose head was not beyond it, and its time is not before that round's clock. The same holds for all places after it.
+//! - *Wake-ups, forks, execs and exits.* Their time is read after their place was taken. A place that is taken and not complete was not
+//!   taken yet in the last round whose head was not beyond it. So its time is not before that round's clock. The same holds for all places
+//!   after it.
 //!
 //! A store becomes visible to other CPUs a little later than it is made. That time is the hardware's: a CPU that is stolen or interrupted does not
 //! keep its stores back. [`SLACK_NS`] is thousands of times longer than it, and than the difference between the clocks of two CPUs.
 //!
-//! Only one wait has no end: a task that has just been made and is never interrupted, on a kernel that does not report its first switch. After
-//! [`PATIENCE_NS`] the order goes on without such a CPU; what it gives then is counted as late.
+//! Only one wait has no end. It is for a task that has just been made and is never interrupted, on a kernel that does not report its first
+//! switch. After [`PATIENCE_NS`] the order goes on without such a CPU; what it gives then is counted as late.
 
 use super::shared::ENTERING;
 

@@ -1,6 +1,6 @@
-//! What the programs in the kernel and the recorder share. The structures are made of the programs' own types, `src/bpf/record.h`. They are:
-//! an event in a CPU's ring; a task when it is made, renamed by exec, or gone; heads and tails of a CPU's rings, and the switch it is in;
-//! count and time of the interrupts of one line on one CPU.
+//! What the programs in the kernel and the recorder share. The structures are made of the programs' own types, `src/bpf/record.h`. They are
+//! an event in a CPU's ring, and a task when it is made, renamed by exec, or gone. They are heads and tails of a CPU's rings, and the
+//! switch it is in. They are count and time of the interrupts of one line on one CPU.
 
 pub(super) use super::skeleton::types::{
     event as RawEvent, info as RawInfo, interrupt as RawInterrupt, ring as RawRing,

@@ -119,7 +119,8 @@ impl Converter {
         })
     }
 
-    /// The task that left has reported this already; but some kernels (seen with 6.18, on a CPU that had been off) do not report the idle task.
+    /// The task that left has reported this already. But some kernels (seen with 6.18, on a CPU that had been off) do not report the idle
+    /// task.
     fn missing_idle(&mut self, record: &Record) -> Option<Event> {
         let was_idle = self.cpus.get(&record.cpu).is_some_and(|cpu| cpu.tid == 0);
         let named = record.tid != 0 && record.tid != u32::MAX;

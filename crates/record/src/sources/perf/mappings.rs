@@ -1,5 +1,5 @@
-//! Records of what processes map, of their births, programs and ends, on the whole machine: so that addresses of a process can be resolved after it
-//! has ended.
+//! Records of the mappings of processes, of their births, programs and ends, on the whole machine. By them addresses of a process can be
+//! resolved after it has ended.
 
 use super::event::{
     Attribute, COMM, COMM_EXEC, EXCLUDE_KERNEL, EventScope, MMAP, MMAP2, PerfEvent, SOFTWARE_DUMMY, TASK,

@@ -1,10 +1,10 @@
 //! Up to when all records are known. Pure.
 //!
-//! The kernel reads a record's time and takes its place in the CPU's ring with interrupts off, so the records of one ring are in the order of
-//! time. A ring that gave a record of some moment has given all before it; the order waits for the ring that is the furthest behind. A CPU that
-//! switches nothing writes nothing, and says nothing of how far it is: a ring that has given nothing for [`SILENT_NS`] is waited for no longer
-//! than that. The kernel announces no record that it is about to write, so this is the limit: a CPU that was silent and is then stolen for longer
-//! than [`SILENT_NS`] between a record's time and its place writes it too late. Such records are counted.
+//! The kernel reads a record's time and takes its place in the CPU's ring with interrupts off. So the records of one ring are in the order
+//! of time. A ring that gave a record of some moment has given all before it; the order waits for the ring that is the furthest behind. A
+//! CPU that switches nothing writes nothing, and does not report how far it is. A ring that has given nothing for [`SILENT_NS`] is waited
+//! for no longer than that. The kernel announces no record that it is about to write, so this is the limit. A CPU may be silent and then
+//! stolen for longer than [`SILENT_NS`] between a record's time and its place. It writes the record too late. Such records are counted.
 
 /// The longest time that a silent ring holds the order up, ns. The time costs memory only: no task waits for the records.
 pub(crate) const SILENT_NS: u64 = 1_000_000_000;

@@ -33,7 +33,8 @@ impl Ring {
         self.length * 8
     }
 
-    /// Moves what is there to `take`, and gives it free; says how full the ring was, from 0 to 1, and how many records made no sense.
+    /// Moves what is there to `take`, and gives it free. Returns how full the ring was, from 0 to 1, and how many records made no
+    /// sense.
     pub(super) fn drain(&self, take: impl FnMut(Record)) -> (f64, u64) {
         // What the kernel wrote before it moved the head is seen after the head is.
         let head = self.words.atomic(HEAD, 0).load(Ordering::Acquire);

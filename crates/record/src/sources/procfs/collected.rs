@@ -9,8 +9,8 @@ use swtch_trace::tables::{IntervalRow, TaskRow};
 pub(crate) struct SampledThread {
     /// The identity of the thread; times are on the monotonic clock. Its cgroup is looked up less often than the rest.
     pub(super) task: TaskRow,
-    /// What it did. Of one that ended before the recording did, what it did after its last sample is not in it, unless that saw it after its
-    /// end (state `Z`).
+    /// What it did. A thread that ended before the recording did lacks what it did after its last sample, unless that saw it after its end
+    /// (state `Z`).
     pub(crate) counted: Counters,
     /// Whether it ended before the recording did.
     pub(super) ended: bool,

@@ -1,5 +1,5 @@
-//! Reads a thread's files cheaply: relative to an open `/proc`, into one buffer, and with files kept open as far as the limit
-//! of open files allows. Opening is most of the cost: `schedstat` takes 0.6 us kept open and 5 us opened each time.
+//! Reads a thread's files cheaply. They are read relative to an open `/proc`, into one buffer, and kept open as far as the
+//! limit of open files allows. Opening is most of the cost: `schedstat` takes 0.6 us kept open and 5 us opened each time.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};

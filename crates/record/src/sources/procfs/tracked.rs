@@ -8,7 +8,8 @@ use crate::thread_files::{self, Schedstat};
 use rustix::io::Errno;
 use swtch_trace::tables::TaskRow;
 
-/// Which of the files that not every kernel has are there, as the first attempt found: a later failure is of one thread that ended meanwhile.
+/// Which of the files that not every kernel has are there, as the first attempt found. A later failure is of one thread that ended
+/// meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Present {
     pub(super) schedstat: Option<bool>,
@@ -72,7 +73,7 @@ impl Tracked {
     ///
     /// A thread gets a CPU before it can do anything, and `schedstat` counts that. A thread that sleeps and whose
     /// `schedstat` has not changed therefore has not run. It is read in full once more after the sample that first finds it
-    /// so, since at that one it may still have been on its way to sleep.
+    /// so. At that sample it may still have been on its way to sleep.
     pub(super) fn read(
         &mut self,
         reader: &mut Reader,
@@ -148,7 +149,8 @@ impl Tracked {
         }
     }
 
-    /// Looks in which cgroup it is, if that may have changed: every so often, when it has a new name, or when `now` it must be known.
+    /// Looks in which cgroup it is, if that may have changed. It does so every so often, when it has a new name, or when `now` it
+    /// must be known.
     pub(super) fn look_for_group(&mut self, reader: &mut Reader, hierarchy: &Hierarchy, now: bool) {
         let due = now || self.renamed || self.samples.is_power_of_two();
         // Of one that has ended, version 1 says nothing.

@@ -1,5 +1,5 @@
-//! A plot with two logarithmic axes: series as lines with their intervals as bands, and a lane below the axis for the
-//! values that no logarithm takes.
+//! A plot with two logarithmic axes. Series are lines with their intervals as bands. A lane below the axis holds the
+//! values that have no logarithm.
 
 use super::markers::{Look, draw, draw_off_axis};
 use super::{Scale, Spread, Svg, distinct, extent, round_extent};
@@ -53,8 +53,8 @@ impl Frame {
     }
 }
 
-/// The range of the time axis that shows all positive values; of an interval that nearly reaches zero only the part
-/// near the points, for a logarithmic axis would spend most of its length on the rest.
+/// The range of the time axis that shows all positive values. Of an interval that nearly reaches zero it shows only
+/// the part near the points. A logarithmic axis would otherwise spend most of its length on the rest.
 pub(super) fn time_domain<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<(f64, f64)> {
     let points: Vec<&Point> = series.into_iter().flat_map(|series| &series.points).collect();
     let (lowest, _) = extent(points.iter().map(|point| point.y.median))?;

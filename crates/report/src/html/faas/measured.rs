@@ -27,9 +27,11 @@ fn definitions() -> Vec<Definition> {
     vec![
         Definition::new(
             "A switch",
-            "Tasks bound to one CPU pass a token and wait for it. The time of a batch divided by its switches is a switch with the read and write that cause it (gross); \
-             studies of tiers have that. From it the time that one task takes to pass the token to itself (baseline) is subtracted batch by batch, and the switch alone is left. A \
-             figure below zero is noise, and is shown as it is.",
+            "Tasks bound to one CPU pass a token and wait for it. The time of a batch divided by its \
+             switches is a switch with the read and write that cause it (gross). Studies of tiers have \
+             that. From it the time that one task takes to pass the token to itself (baseline) is \
+             subtracted batch by batch. The switch alone is left. A figure below zero is noise, and is \
+             shown as it is.",
         ),
         Definition::new(
             "Intervals",

@@ -7,8 +7,10 @@ use super::figures::{by_work, cells, interval, median_cell, of_work, tip, work, 
 use super::{Functions, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; traffic is not in it. The cost of throttling is the difference to \
-                     another bill: that of the same work at the same tier without throttling, rounded as the platform rounds.";
+const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; \
+                     traffic is not in it. The cost of throttling is the difference to another bill. That \
+                     is the bill of the same work at the same tier without throttling, rounded as the \
+                     platform rounds.";
 
 /// Invocations that a figure of money is for: one costs too little to read.
 const MANY: f64 = 1e6;

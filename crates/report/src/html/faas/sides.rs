@@ -6,7 +6,8 @@ use super::figures::{TierCost, cells, mean_of, tier_costs, tip};
 use super::{Functions, responses};
 use crate::html::prelude::*;
 
-const METHODS: &str = "The figure of a language’s construct includes what it does besides the switch; only a raw pipe or a FIFO is the same in every language.";
+const METHODS: &str = "The figure of a language’s construct includes what it does besides the switch. Only \
+     a raw pipe or a FIFO is the same in every language.";
 const PLACES: &str = "Quotas of this machine’s cgroups next to those of the platform itself. The platform has another CPU model and other tasks on it. Compare only how far \
                       the mean lies above the median.";
 

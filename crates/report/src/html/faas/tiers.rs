@@ -4,8 +4,9 @@ use super::figures::{TierCost, cells, median_cell, tier_costs, tip, usual_work, 
 use super::{Functions, studies};
 use crate::html::prelude::*;
 
-const INTRO: &str = "The median and the mean are kept apart because a quota moves only one of them: a batch of switches is short, so that most batches see no \
-                     gap and the median is what a switch costs while it runs. The mean holds the time in which the quota stopped the function.";
+const INTRO: &str = "The median and the mean are kept apart because a quota moves only one of them. A batch \
+                     of switches is short, so most batches see no gap. So the median is what a switch costs \
+                     while it runs. The mean holds the time in which the quota stopped the function.";
 
 /// The section; nothing when no tier is known.
 pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {

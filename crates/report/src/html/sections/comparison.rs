@@ -13,9 +13,10 @@ pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
     }
     let first = &subjects.0[0];
     let intro = format!(
-        "Each figure is divided by that of {}: a ratio above 1 is worse. Its 95\u{a0}% interval comes from the differences between fresh \
-         processes on the same machine. A figure is worse or better when its interval excludes 1 after the correction for the number of figures, \
-         by Holm's method; it is the same when the whole interval is within 5\u{a0}%.",
+        "Each figure is divided by that of {}: a ratio above 1 is worse. Its 95\u{a0}% interval comes from \
+         the differences between fresh processes on the same machine. A figure is worse or better when its \
+         interval excludes 1 after the correction for the number of figures, by Holm's method. It is the \
+         same when the whole interval is within 5\u{a0}%.",
         first.name
     );
     let mut section = Section::new("comparison", "Side by side", intro);

@@ -14,9 +14,10 @@ type RowOf<'a> = (One<'a, Profile>, &'a Direct);
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "The direct cost c1 is the time of a switch itself: two tasks hand a token back and forth, and the time that one \
-                 task needs for the same system calls without a switch is subtracted. On one CPU the two tasks take turns; on \
-                 two CPUs the figure is the time to wake a task on the other one.";
+    let intro = "The direct cost c1 is the time of a switch itself. Two tasks hand a token back and forth. \
+                 The time that one task needs for the same system calls without a switch is subtracted. On \
+                 one CPU the two tasks take turns; on two CPUs the figure is the time to wake a task on the \
+                 other one.";
     let rows = rows(subjects);
     let measured = subjects.iter().filter(|one| !one.of.direct.is_empty());
     let reasons = reasons(measured, |field| ProfilePart::of(field).contains(&ProfilePart::Direct));

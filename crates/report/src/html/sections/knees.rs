@@ -9,10 +9,11 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "Two tasks share a cache of size L as long as both arrays fit (each at most L/2): the curve is flat. Beyond \
-                 that it rises, and when one array alone outgrows the cache it levels off, as the lone task misses as often \
-                 (Li, Ding and Shen 2007, section 3.1). The borders found in the measured curve are compared with the caches \
-                 the machine reports; a border agrees when it is within a factor of two of what a cache predicts.";
+    let intro = "Two tasks share a cache of size L as long as both arrays fit (each at most L/2): the curve \
+                 is flat. Beyond that it rises, and when one array alone outgrows the cache it levels off, \
+                 as the lone task misses as often (Li, Ding and Shen 2007, section 3.1). The borders found \
+                 in the measured curve are compared with the caches the machine reports. A border agrees \
+                 when it is within a factor of two of what a cache predicts.";
     let has = |p: &Profile| !p.knees.is_empty() || !p.regions.is_empty();
     Section::new("knees", "Do the borders agree with the caches?", intro)
         .put(subjects.iter().filter_map(|one| Some(one.prefixed(&verdict(one.of)?))))

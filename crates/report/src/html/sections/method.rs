@@ -12,9 +12,9 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
         items: vec![
             Definition::new(
                 "Batches and their baseline",
-                "A batch repeats one thing many times and divides its time by the count. Each batch with switches is \
-                 paired with one of the same system calls without, run next to it, because a slow phase of the \
-                 machine inflates both.",
+                "A batch repeats one thing many times and divides its time by the count. Each batch with \
+                 switches is paired with one of the same system calls without, run next to it. A slow phase \
+                 of the machine inflates both.",
             ),
             Definition::new(
                 "Median and interval",
@@ -58,8 +58,8 @@ fn low_quantile(subjects: Profiles<'_>) -> String {
         _ => "a low quantile".to_owned(),
     };
     format!(
-        "The difference of two low quantiles: {which} of the batches with switches less that of the batches without, \
-         divided by the switches. It repeats from run to run several times better than the median, and it is what the \
-         hardware and the kernel cost when no other task interferes."
+        "The difference of two low quantiles: {which} of the batches with switches less that of the batches \
+         without, divided by the switches. It repeats from run to run several times better than the median. \
+         It is what the hardware and the kernel cost when no other task interferes."
     )
 }

@@ -9,9 +9,9 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "A token goes round a ring of processes joined by pipes; each sums an array of its own before it passes the \
-         token on, as in lmbench’s lat_ctx. The cost rises where the processes’ arrays together outgrow a cache: the \
-         number of processes times the size of an array.";
+    let intro = "A token goes round a ring of processes joined by pipes. Each sums an array of its own \
+         before it passes the token on, as in lmbench’s lat_ctx. The cost rises where the processes’ arrays \
+         together outgrow a cache: the number of processes times the size of an array.";
     let has = |profile: &Profile| !profile.ring.is_empty();
     Section::new("ring", "A ring of processes", intro)
         .put(subjects.iter().filter(|one| has(one.of)).map(|one| heat_map(subjects, one)))

@@ -10,9 +10,9 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "The stride is the step between the elements a task touches; it starts at element 0 and comes round until every \
-         element was touched once. Steps longer than a cache line waste most of each line that is fetched, and steps of a \
-         page need a new address translation each time.";
+    let intro = "The stride is the step between the elements a task touches; it starts at element 0 and \
+         comes round until every element was touched once. Steps longer than a cache line waste most of \
+         each line that is fetched. Steps of a page need a new address translation each time.";
     let has = |profile: &Profile| !strided(&profile.total).is_empty();
     Section::new("stride", "Total cost over stride", intro).put(figure(subjects)).put(subjects.missing(
         "array size at several strides",

@@ -11,9 +11,9 @@ use crate::wording::headline::SEQUENTIAL;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let intro = "A task that comes back finds its data pushed out of the caches by the other. The total cost c2 includes that: each \
-         of two tasks walks through an array of its own between the switches, and the time one task needs for one array \
-         is subtracted. The indirect cost is what remains beyond c1.";
+    let intro = "A task that comes back finds its data pushed out of the caches by the other. The total \
+         cost c2 includes that. Each of two tasks walks through an array of its own between the switches. \
+         The time one task needs for one array is subtracted. The indirect cost is what remains beyond c1.";
     let has = |profile: &Profile| sequential(&profile.total).next().is_some();
     Section::new("total", "Total and indirect cost over array size", intro)
         .put(subjects.any(has).then(|| figure(subjects)))

@@ -43,8 +43,8 @@ impl Subject for Study {
     }
 
     fn notices(&self) -> Vec<String> {
-        let sentence = "An older swtch wrote this study: its CPU times are left out because they exceeded the CPUs’, and its advice was not \
-                        corrected for the number of comparisons. Run it again.";
+        let sentence = "An older swtch wrote this study. Its CPU times are left out because they exceeded \
+                        the CPUs’. Its advice was not corrected for the number of comparisons. Run it again.";
         self.is_older().then(|| sentence.to_owned()).into_iter().collect()
     }
 

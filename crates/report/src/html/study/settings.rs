@@ -17,8 +17,9 @@ fn swept(study: &Study) -> Vec<&StudyWorkload> {
 
 /// The section; nothing when every model was run in one way only.
 pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
-    let intro = "More threads than CPUs wait in run queues and preempt each other. Threads that spin while they wait switch seldom and keep the CPUs from those that \
-                 have work: fewer switches can be slower, so latency is shown with them.";
+    let intro = "More threads than CPUs wait in run queues and preempt each other. Threads that spin while \
+                 they wait switch seldom and keep the CPUs from those that have work. Fewer switches can be \
+                 slower, so latency is shown with them.";
     let mut section = Section::new("settings", "Threads, spinning and what else was set", intro);
     for one in subjects.iter() {
         for workload in swept(one.of) {

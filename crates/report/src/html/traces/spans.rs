@@ -12,8 +12,9 @@ const CLASSES: [&str; SpanCause::ALL.len()] =
 
 /// The section; nothing where no Trace has spans.
 pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
-    let intro = "A span is a piece of a program’s work, such as a request. The time of the slowest is divided by what their threads did \
-                 and waited for, beside that of the ordinary ones: the middle half by length.";
+    let intro = "A span is a piece of a program’s work, such as a request. The time of the slowest is \
+                 divided by what their threads did and waited for. Beside it is that of the ordinary ones, \
+                 the middle half by length.";
     let mut section = Section::new("spans", "Why the slow ones were slow", intro);
     for one in subjects.iter() {
         match &one.of.spans {

@@ -10,8 +10,9 @@ const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fie
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let intro = "Pressure is the time in which at least one task (some), or every one (full), waited for a resource; it is the whole \
-                 machine’s, or the cgroup’s that was recorded. A quota stops a cgroup until its next period.";
+    let intro = "Pressure is the time in which at least one task (some), or every one (full), waited for a \
+                 resource. It is the whole machine’s, or the cgroup’s that was recorded. A quota stops a \
+                 cgroup until its next period.";
     let has = |priced: &PricedTrace| !priced.trace.header.totals.pressure.is_empty();
     Section::new("stalls", "Pressure and throttling", intro)
         .put([pressure(subjects)])

@@ -15,8 +15,9 @@ const MOST: usize = 200;
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let intro = "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
-         on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.";
+    let intro = "The tasks whose switches cost most come first. A wait is time in which a task was ready \
+         and had no CPU. A slice is time on a CPU without a switch. The working set is the memory used in \
+         one, at most. Refilling caches is a range from nothing to the most it can be.";
     let has = |priced: &PricedTrace| priced.trace.tasks.iter().any(|task| task.in_scope);
     Section::new("tasks", "Tasks", intro)
         .put(subjects.iter().map(|one| table(one.of, &one.prefixed("Tasks"))))

@@ -9,8 +9,8 @@ use crate::wording::bill::percent_range;
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let title = if subjects.several() { "Side by side" } else { "In all" };
-    let intro = "A range holds the true cost: at its lower end caches need no refilling after a switch, at its upper end all that a \
-                 task can touch between two switches is gone.";
+    let intro = "A range holds the true cost. At its lower end caches need no refilling after a switch. At \
+                 its upper end all that a task can touch between two switches is gone.";
     Section::new("totals", title, intro)
         .put([subjects.fact_table("The bill", bill), subjects.fact_table("What was counted", counts)])
 }

@@ -123,7 +123,7 @@ pub struct CpuRates {
 impl Window {
     /// What happened from `earlier` to `later`; where the cost was not measured in place, with the prices of `model`.
     ///
-    /// No rate is ever negative: a task or CPU that is new counts from nothing, one that is gone not at all, and a number that was given
+    /// No rate is ever negative. A new task or CPU counts from nothing, and one that is gone does not count. A number that was given
     /// again is another task.
     pub fn between(earlier: &Snapshot, later: &Snapshot, model: Option<&CostModel>) -> Self {
         let length_ns = later.at_ns.saturating_sub(earlier.at_ns).max(1);

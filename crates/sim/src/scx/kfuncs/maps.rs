@@ -111,7 +111,7 @@ pub(super) unsafe extern "C" fn for_each(
         }
         count += 1;
         let key = key.as_mut_ptr().cast();
-        // SAFETY: the scheduler passes a function of this type. It is guarded here, too, as the keys must be freed; when it was ended,
+        // SAFETY: the scheduler passes a function of this type. It is guarded here, too, as the keys must be freed. When it was ended,
         // the callback that called this function is ended as soon as it goes on.
         let stop = unsafe {
             let callback = std::mem::transmute::<*mut c_void, Each>(callback);

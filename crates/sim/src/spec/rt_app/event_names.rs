@@ -7,8 +7,8 @@ const EVENTS: [&str; 20] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer", "suspend",
     "resume", "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
 ];
-/// The event that a key is, if it is one. rt-app takes any suffix; where that makes a word of its own, such as `lock_order` of files before
-/// its present format, the value decides.
+/// The event that a key is, if it is one. rt-app takes any suffix. Where that makes a word of its own, such as `lock_order` of older files,
+/// the value decides.
 pub(super) fn event_of(entry: &Entry) -> Option<&'static str> {
     let event = EVENTS.into_iter().find(|event| entry.key.starts_with(event))?;
     let plain = entry.key[event.len()..].bytes().all(|byte| byte.is_ascii_digit());

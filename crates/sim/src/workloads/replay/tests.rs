@@ -37,7 +37,7 @@ fn free(rows: Vec<SwitchRow>) -> Replayed {
 
 #[test]
 fn who_woke_whom_becomes_a_semaphore_at_the_wakers_point_of_work() {
-    // 7 runs 0-100, wakes 8 at 60; 8 runs 100-130 and blocks for good; 7 slept from 100 and is woken by a timer at 150.
+    // 7 runs 0-100, wakes 8 at 60. 8 runs 100-130 and blocks for good. 7 slept from 100 and is woken by a timer at 150.
     let rows = vec![
         SwitchRow {
             ran_ns: Some(100),

@@ -4,7 +4,8 @@ use super::Charges;
 use crate::program::Op;
 use std::collections::BTreeSet;
 
-/// When something happens, and which of the things at that time: a wake-up has one moment, for the one that wakes and the one that is woken.
+/// When something happens, and which of the things at that time. A wake-up has one moment, for the task that wakes and the one that is
+/// woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventOrder {
     pub(super) ns: u64,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the simulated kernel shows of itself: the types that schedulers read, with the field names of Linux 7.3, and only the fields
- * that the simulator keeps up to date. abi.rs has the same layouts; swtch_description below is checked when an object is loaded.
+ * What the simulated kernel shows of itself: the types that schedulers read, with the field names of Linux 7.3. They have only the
+ * fields that the simulator keeps up to date. The file abi.rs has the same layouts, and swtch_description below is checked when an
+ * object is loaded.
  */
 #ifndef SWTCH_TYPES_H
 #define SWTCH_TYPES_H

@@ -4,7 +4,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** All threads of this process on one CPU, until it is closed: by util-linux's program, because Java has no call that says where threads may run. */
+/** All threads of this process on one CPU, until it is closed. The program of util-linux does it, because Java has no call that sets where
+ * threads may run. */
 public final class PinnedProcess implements AutoCloseable {
     private final String before;
 

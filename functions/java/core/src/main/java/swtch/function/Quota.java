@@ -215,8 +215,8 @@ public final class Quota {
     }
 
     /**
-     * Whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first and every frequency
-     * that could have been found.
+     * Whether as many ends would hardly be near boundaries by accident. It is the binomial chance, for every end as the first and every
+     * frequency that could have been found.
      */
     private static boolean significant(Grid grid, List<Gap> gaps) {
         int n = 0;
@@ -295,8 +295,8 @@ public final class Quota {
     }
 
     /**
-     * Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over these periods, those
-     * that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
+     * Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over
+     * these periods, also those that did not use the quota up. A quota holds for each of them, and a CPU owes what it runs beyond it once.
      */
     private static String whyNot(double quotaNs, double periodNs, double ranNs, long periods, int threads) {
         String said = String.format(

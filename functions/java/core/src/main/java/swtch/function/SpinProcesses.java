@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Spinners as processes. Threads of this one would share a quota with the virtual machine's own, which compile and collect on other CPUs: each CPU
- * takes part of a quota of its own accord and keeps some.
+ * Spinners as processes. Threads of this one would share a quota with the virtual machine's own, which compile and collect on other CPUs.
+ * Each CPU takes part of a quota of its own accord and keeps some.
  */
 final class SpinProcesses implements AutoCloseable {
     /** What a further virtual machine takes: without a place for it, the function would be killed. */

@@ -86,8 +86,8 @@ public final class Statistics {
     }
 
     /**
-     * The largest rank r, counted from 1, such that the values at r and n + 1 - r hold the median with the confidence: Conover, "Practical
-     * Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
+     * The largest rank r, counted from 1, such that the values at r and n + 1 - r hold the median with the confidence. Source: Conover,
+     * "Practical Nonparametric Statistics" (1999), 3.2. 0 when there is none, below 6 values.
      */
     private static int medianRank(int n) {
         double inside = 1;

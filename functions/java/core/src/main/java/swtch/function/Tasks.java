@@ -40,8 +40,8 @@ public record Tasks(List<Path> directories) {
     }
 
     /**
-     * Those that have another name and another number, and do what they do all the time: a compiler or collector that is busy in few periods says
-     * nothing of the others.
+     * Those that have another name and another number, and do what they do all the time. A compiler or collector that is busy in few
+     * periods says nothing of the others.
      */
     Tasks regular(String withoutName, Long withoutThread) {
         Tasks others = select(name -> !name.equals(withoutName) && !COMPILER.test(name) && !COLLECTOR.test(name));

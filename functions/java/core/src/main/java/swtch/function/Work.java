@@ -19,8 +19,8 @@ final class Work {
     private Work() {}
 
     /**
-     * Two processes calibrate differently: only the same number of iterations can be compared. 0 is the number that takes this many ms. {@code done} is
-     * run before the CPU clock is read: at that the kernel charges the work, and under a quota may stop it.
+     * Two processes calibrate differently: only the same number of iterations can be compared. 0 is the number that takes this many ms.
+     * {@code done} is run before the CPU clock is read. At that the kernel charges the work, and under a quota may stop it.
      */
     static Map<String, Object> work(double ms, long asked, Runnable done) {
         if (asked == 0 && perMs == 0) {

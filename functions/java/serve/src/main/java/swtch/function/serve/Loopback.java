@@ -8,7 +8,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
- * The JDK's HTTP servers on loopback at the port of the property {@code swtch.port}, whatever address is asked for: OpenFaaS's entry point
+ * The JDK's HTTP servers on loopback at the port of the property {@code swtch.port}, whatever address is asked for. OpenFaaS's entry point
  * asks for all of them, at a port of its own.
  */
 public final class Loopback extends HttpServerProvider {
