@@ -5,7 +5,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    swtch sched get --list                            those that were tried\n  \
+    swtch sched get --list                            known ones\n  \
     swtch sched get beerland cosmos\n  \
     swtch sched get lavd@1.0.20\n  \
     swtch vm --sched beerland -- hackbench -p -g 1 -l 20\n\n\
@@ -14,7 +14,7 @@ use clap::Args;
     version that is there, and NAME@VERSION is that one. They are programs under the GPL of their own.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct GetArgs {
-    /// List schedulers that were built and tried, with their versions
+    /// List known schedulers, and the versions of them that were tried
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
     /// Names, without scx_; the newest version where none is given
