@@ -7,7 +7,7 @@ use swtch_sched::Policy;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    swtch sched accuracy --loads perf-pipe --schedulers rr --runs 1\n  \
+    swtch sched accuracy --loads perf-pipe --policies rr --runs 1\n  \
     swtch sched accuracy --real accuracy              the real figures of --out accuracy, simulated again\n\n\
     Loads are those of 'swtch sched bench --list' that have a workload of the simulator. They run in virtual machines\n\
     that count instructions; the simulator gets a Profile measured in such a machine. Nothing is calibrated. All loads take half an hour.\n\
@@ -19,7 +19,7 @@ pub(crate) struct AccuracyArgs {
     pub(crate) loads: Vec<String>,
     /// Schedulers besides stock, as for 'swtch sched compare'
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "flsched,rr,fifo")]
-    pub(crate) schedulers: Vec<Policy>,
+    pub(crate) policies: Vec<Policy>,
     /// Counted runs of each load under each scheduler, and seeds of each simulation
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) runs: usize,
@@ -30,7 +30,7 @@ pub(crate) struct AccuracyArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
     /// Take the real figures and the Profile of this directory, and only simulate again
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "resume", "loads", "schedulers", "runs", "cpus", "memory", "kernel"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "resume", "loads", "policies", "runs", "cpus", "memory", "kernel"])]
     pub(crate) real: Option<PathBuf>,
     /// CPUs of the virtual machine
     #[arg(long, value_name = "N", default_value_t = 1)]

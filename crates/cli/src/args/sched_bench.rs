@@ -10,7 +10,7 @@ use swtch_sched::{Policy, Shard};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
-    swtch sched bench --loads perf-pipe --schedulers flsched --boots 1 --out bench\n\n\
+    swtch sched bench --loads perf-pipe --policies flsched --boots 1 --out bench\n\n\
     --quick runs six loads, in about TODO minutes on two cores. --resume DIR continues after an interruption,\n\
     and with the results of all shards in one directory it prints their table.\n\
     Each scheduler has several boots of a virtual machine that counts instructions: the same programs and\n\
@@ -29,7 +29,7 @@ pub(crate) struct BenchArgs {
     pub(crate) loads: Vec<String>,
     /// Schedulers besides stock, as for 'swtch sched compare'
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "flsched,global_fifo,rr")]
-    pub(crate) schedulers: Vec<Policy>,
+    pub(crate) policies: Vec<Policy>,
     /// Boots of each scheduler
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) boots: usize,

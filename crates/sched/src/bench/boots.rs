@@ -166,7 +166,7 @@ fn boot(job: &BenchJob, task: &Task<'_>, speaker: &mut Speaker<'_>) -> Result<Bo
     let seed = seed(job.seed, task.name, task.number);
     let mut command: Vec<OsString> = vec![job.program.clone().into()];
     command.extend(["sched", "bench", "--member-seed"].map(OsString::from));
-    command.extend([seed.to_string().into(), "--schedulers".into(), task.policy.to_string().into()]);
+    command.extend([seed.to_string().into(), "--policies".into(), task.policy.to_string().into()]);
     command.extend(["--runs".into(), job.runs.to_string().into()]);
     command.extend(words_of(&job.loads));
     let mut spec = Spec { command, deterministic: true, seed, ..job.spec.clone() };

@@ -59,7 +59,7 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
     let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
     let job = BenchJob {
         loads,
-        policies: args.schedulers.clone(),
+        policies: args.policies.clone(),
         // The simulator's seeds stand for runs of one boot.
         boots: 1,
         runs: args.runs,

@@ -28,7 +28,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     let (program, search_path) = search_path()?;
     let loads = chosen(args).map_err(usage)?;
-    if let (Some(seed), Some(policy)) = (args.member_seed, args.schedulers.first()) {
+    if let (Some(seed), Some(policy)) = (args.member_seed, args.policies.first()) {
         let boot = run_boot(policy, &loads, args.runs, seed, &program, &search_path).map_err(usage)?;
         output::print(&serde_json::to_string(&boot)?);
         return Ok(ExitCode::SUCCESS);
@@ -46,7 +46,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         let text = "the results of a shard need a directory: give --out DIR or --resume DIR";
         return Err(WrongUsage(text.to_owned()).into());
     }
-    let policies = args.schedulers.clone();
+    let policies = args.policies.clone();
     let job = BenchJob {
         loads,
         policies,
