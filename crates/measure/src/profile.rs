@@ -222,7 +222,7 @@ pub(crate) fn samples(gathered: &Gathered) -> Vec<Sample> {
                     off_cpu_share: batch.off_cpu_share,
                     spin_ns: batch.spin_ns,
                     migrated: batch.migrated,
-                    spoiled: crate::noise::rejection(batch, usual).map(|reason| reason.name().to_owned()),
+                    rejected: crate::noise::rejection(batch, usual).map(|reason| reason.name().to_owned()),
                     ..describe(&collected.condition)
                 });
             }
