@@ -6,6 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod documentation;
 pub(crate) mod export;
 pub(crate) mod groups;
+pub(crate) mod guest;
 pub(crate) mod import;
 pub(crate) mod keep;
 pub(crate) mod probe;

@@ -36,7 +36,11 @@ pub static REGISTRY: [RegistryScheduler; 8] = [
         about: "tasks stay on their CPU; short slices when busy",
         tried: Some("1.1.7"),
     },
-    RegistryScheduler { name: "flash", about: "predictable latency, by earliest deadline", tried: Some("1.1.4") },
+    RegistryScheduler {
+        name: "flash",
+        about: "predictable latency, by earliest deadline",
+        tried: Some("1.1.4"),
+    },
     RegistryScheduler {
         name: "lavd",
         about: "latency of games and desktops, by virtual deadlines",
@@ -52,7 +56,11 @@ pub static REGISTRY: [RegistryScheduler; 8] = [
         about: "a queue for each last-level cache, balanced in user space",
         tried: Some("1.1.4"),
     },
-    RegistryScheduler { name: "tickless", about: "few ticks: servers and virtual machines", tried: Some("1.1.4") },
+    RegistryScheduler {
+        name: "tickless",
+        about: "few ticks: servers and virtual machines",
+        tried: Some("1.1.4"),
+    },
 ];
 
 /// One that is in the cache now.

@@ -1,6 +1,7 @@
 //! Arguments of `swtch sched accuracy`.
 
-use super::{JsonArgs, size};
+use super::JsonArgs;
+use super::guest::GuestArgs;
 use clap::Args;
 use std::path::PathBuf;
 use swtch_sched::Policy;
@@ -35,12 +36,8 @@ pub(crate) struct AccuracyArgs {
     /// CPUs of the virtual machine
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cpus: u32,
-    /// Memory of the virtual machine
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
-    pub(crate) memory: u64,
-    /// Kernel of the virtual machine: an image (vmlinuz, bzImage), or a version of Debian's, e.g. 7.2
-    #[arg(long, value_name = "KERNEL")]
-    pub(crate) kernel: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

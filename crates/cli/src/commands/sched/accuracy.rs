@@ -14,7 +14,6 @@ use swtch_decide::{AccuracyDocument, AccuracyError, GUEST_PROFILE, accuracy, sim
 use swtch_profile::file;
 use swtch_report::terminal;
 use swtch_sched::{BenchJob, Shard, guests_at_a_time, loads, loads_named};
-use swtch_vm::Spec;
 
 /// The table, in its directory.
 const TABLE: &str = "accuracy.json";
@@ -49,13 +48,7 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
     let loads =
         if args.loads.is_empty() { loads().to_vec() } else { loads_named(&args.loads).map_err(usage)? };
     let (program, search_path) = search_path()?;
-    let spec = Spec {
-        cpus: args.cpus,
-        memory_mib: args.memory >> 20,
-        kernel: args.kernel.clone(),
-        ..Spec::new(vec![program.clone().into()])
-    };
-    spec.check().map_err(|error| WrongUsage(error.to_string()))?;
+    let spec = args.guest.spec(args.cpus, &program)?;
     let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
     let job = BenchJob {
         loads,
@@ -64,7 +57,7 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
         boots: 1,
         runs: args.runs,
         seed: 0,
-        at_a_time: guests_at_a_time(args.memory >> 20),
+        at_a_time: guests_at_a_time(args.guest.memory_mib()),
         folder: folder.clone(),
         shard: Shard::WHOLE,
         spec,

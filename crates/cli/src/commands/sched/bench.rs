@@ -16,7 +16,6 @@ use swtch_report::tables::Form;
 use swtch_report::terminal;
 use swtch_sched::{BenchJob, Load, SchedError, Shard, bench, guests_at_a_time, loads, loads_named, run_boot};
 use swtch_units::TextTable;
-use swtch_vm::Spec;
 
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     if args.list {
@@ -33,13 +32,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         output::print(&serde_json::to_string(&boot)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let spec = Spec {
-        cpus: args.cpus,
-        memory_mib: args.memory >> 20,
-        kernel: args.kernel.clone(),
-        ..Spec::new(vec![program.clone().into()])
-    };
-    spec.check().map_err(|error| WrongUsage(error.to_string()))?;
+    let spec = args.guest.spec(args.cpus, &program)?;
     let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     if args.shard.is_some() && folder.is_none() {
@@ -53,7 +46,9 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         boots: args.boots,
         runs: args.runs,
         seed: args.seed,
-        at_a_time: args.at_a_time.map_or_else(|| guests_at_a_time(args.memory >> 20), NonZeroUsize::get),
+        at_a_time: args
+            .at_a_time
+            .map_or_else(|| guests_at_a_time(args.guest.memory_mib()), NonZeroUsize::get),
         folder: folder.clone(),
         shard,
         spec,

@@ -14,27 +14,22 @@ use swtch_sched::{
     BenchJob, BisectJob, Load, RepositoryVersions, SchedError, Shard, Versions, bisect, guests_at_a_time,
     loads, steps_table,
 };
-use swtch_vm::Spec;
 
 pub(super) fn run(args: &BisectArgs) -> anyhow::Result<ExitCode> {
     if args.runs == 0 || args.boots == 0 {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
     let (program, search_path) = search_path()?;
-    let spec = Spec {
-        cpus: args.cpus,
-        memory_mib: args.memory >> 20,
-        kernel: args.kernel.clone(),
-        ..Spec::new(vec![program.clone().into()])
-    };
-    spec.check().map_err(|error| WrongUsage(error.to_string()))?;
+    let spec = args.guest.spec(args.cpus, &program)?;
     let bench = BenchJob {
         loads: vec![load(args, &program).map_err(usage)?],
         policies: Vec::new(),
         boots: args.boots,
         runs: args.runs,
         seed: 0,
-        at_a_time: args.at_a_time.map_or_else(|| guests_at_a_time(args.memory >> 20), NonZeroUsize::get),
+        at_a_time: args
+            .at_a_time
+            .map_or_else(|| guests_at_a_time(args.guest.memory_mib()), NonZeroUsize::get),
         folder: args.out.clone(),
         shard: Shard::WHOLE,
         spec,
