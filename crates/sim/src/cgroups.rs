@@ -1,4 +1,4 @@
-//! Control groups: what share of the CPUs a task has by those that it is in.
+//! Cgroups: what share of the CPUs a task has by those that it is in.
 //!
 //! The kernel has a queue for each group on each CPU, and an entity in the queue above it whose weight is the group's, divided by where its tasks
 //! are (`calc_group_shares`, Linux 6.18, kernel/sched/fair.c). Here the hierarchy is flattened: each task has the weight that it has by its own and

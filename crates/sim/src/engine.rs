@@ -84,6 +84,8 @@ struct TaskState {
     /// It is about to end, and has come into its last group.
     is_regrouped: bool,
     working_set_bytes: u64,
+    /// Of the step that it is at, what fetching memory from afar takes, in units of 1/1024 ns.
+    distant: u64,
 }
 
 /// A simulated machine that runs a workload under a policy.
@@ -118,6 +120,8 @@ pub struct Engine<P, S> {
     /// Tasks that have not ended and that count.
     live: usize,
     smt: bool,
+    /// Some step has had to fetch memory from afar.
+    any_distant: bool,
     /// All CPUs run all tasks at this speed, whatever else happens.
     only_speed: Option<u32>,
     /// The running task of the handling CPU is to give way when the event has been handled.
@@ -168,6 +172,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             checks_at_once: 0,
             live: 0,
             smt,
+            any_distant: false,
             only_speed: None,
             need_resched: false,
         };

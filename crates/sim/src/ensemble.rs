@@ -2,8 +2,7 @@
 
 use crate::error::SimError;
 use crate::run::{PolicyRun, Setting, run};
-use crate::simulate::Any;
-use crate::sink::{Sink, SwitchEvent, WakeEvent};
+use crate::sink::{Any, Sink, SwitchEvent, WakeEvent};
 use crate::stats::{Durations, Histogram};
 use crate::workload::{TaskSpec, stem};
 use serde::Serialize;

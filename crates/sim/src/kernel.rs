@@ -24,7 +24,7 @@ pub enum RunState {
     Queued,
     /// It runs.
     Running,
-    /// It could run, but the quota of its control group does not let it.
+    /// It could run, but the quota of its cgroup does not let it.
     Throttled,
     /// It has ended.
     Ended,
@@ -116,7 +116,7 @@ pub struct Kernel {
     /// Work per ns by application and kind of core.
     pub(crate) speeds: Vec<Vec<u32>>,
     pub(crate) redecided: Vec<u32>,
-    /// Control groups, where the policy knows them.
+    /// Cgroups, where the policy knows them.
     pub(crate) groups: Groups,
 }
 
@@ -213,7 +213,7 @@ impl Kernel {
         self.tasks[task].weight
     }
 
-    /// The weight that it has at this moment beside tasks in no control group: its own, divided as its groups' are.
+    /// The weight that it has at this moment beside tasks in no cgroup: its own, divided as its groups' are.
     #[inline]
     pub(crate) fn effective_weight(&self, task: usize) -> u32 {
         let weight = self.tasks[task].weight;

@@ -4,9 +4,9 @@
 //! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes. [`Engine`] does it.
 //!
 //! Modules: `spec` and `quantity` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
-//! `workload`, `workloads`, `program` and `period` are what is simulated; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
+//! `workload`, `workloads`, `program`, `cgroups` and `period` are what is simulated, and `what_if` changes it; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
 //! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory); `sink` and `stats` see what happens; `run`,
-//! `simulate`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
+//! `simulate`, `ensemble`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
 #![deny(unsafe_code)]
 
 mod assumption;

@@ -114,7 +114,7 @@ pub(crate) fn is_sched_ext(text: &str) -> bool {
     name == FLSCHED || name.ends_with(SOURCE)
 }
 
-/// Whether a policy of this name heeds control groups.
+/// Whether a policy of this name heeds cgroups.
 pub(crate) fn has_cgroups(text: &str) -> bool {
     let (name, _) = split(text);
     ROWS.iter().any(|row| row.name == name && row.fair_class_of != NO_KERNEL)

@@ -55,3 +55,28 @@ pub struct WakeEvent {
 pub struct Nothing;
 
 impl Sink for Nothing {}
+
+/// Any sink. The engine is compiled once for each kind of sink and policy, so all runs of a program go through this one.
+pub(crate) struct Any<'a>(pub(crate) &'a mut dyn Sink);
+
+impl Sink for Any<'_> {
+    fn switch(&mut self, event: SwitchEvent) {
+        self.0.switch(event);
+    }
+
+    fn wake(&mut self, event: WakeEvent) {
+        self.0.wake(event);
+    }
+
+    fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
+        self.0.fork(at_ns, parent, child);
+    }
+
+    fn exit(&mut self, at_ns: u64, task: usize) {
+        self.0.exit(at_ns, task);
+    }
+
+    fn goes_on(&mut self, now_ns: u64, events: u64) -> bool {
+        self.0.goes_on(now_ns, events)
+    }
+}

@@ -130,7 +130,7 @@ pub struct TaskStats {
     pub run_by_type_ns: Vec<u64>,
 }
 
-/// What a control group went through.
+/// What a cgroup went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CgroupStats {
     /// Time of its tasks and of those in groups below it on CPUs, ns.
@@ -152,7 +152,7 @@ pub struct RunStats {
     pub tasks: Vec<TaskStats>,
     /// By [`Hook`](crate::hook::Hook).
     pub hooks: [HookStats; HOOKS],
-    /// By control group, where the policy knows them.
+    /// By cgroup, where the policy knows them.
     pub cgroups: Vec<CgroupStats>,
     /// Times that tasks waited in run queues.
     pub waits: Histogram,

@@ -138,7 +138,7 @@ pub struct Summary {
     pub hooks: Vec<HookFacts>,
     /// Tasks by name, numbers at its end left out.
     pub tasks: Vec<TaskFacts>,
-    /// Control groups; empty without any, and under policies that know none.
+    /// Cgroups; empty without any, and under policies that know none.
     pub cgroups: Vec<CgroupFacts>,
     /// What the applications got of cores of several kinds; absent on other machines and without applications.
     pub fairness: Option<Fairness>,

@@ -27,7 +27,7 @@ pub struct Workload {
     pub barriers: Vec<Barrier>,
     /// The semaphores' first values.
     pub semaphores: Vec<u32>,
-    /// Control groups, each behind the one that it is in.
+    /// Cgroups, each behind the one that it is in.
     pub cgroups: Vec<Cgroup>,
     /// When it ends at the latest, ns; without it, when the last task that counts has ended.
     pub duration_ns: Option<u64>,
@@ -48,7 +48,7 @@ pub struct TaskSpec {
     pub nice: i8,
     /// Its class among ordinary tasks.
     pub class: TaskClass,
-    /// Its control group: a place in [`Workload::cgroups`]; none: the root.
+    /// Its cgroup: a place in [`Workload::cgroups`]; none: the root.
     pub cgroup: Option<u32>,
     /// Its real-time priority, 1 to 99; the real-time policies serve higher ones first.
     pub priority: u8,
@@ -62,7 +62,7 @@ pub struct TaskSpec {
     pub background: bool,
 }
 
-/// A control group. The fair classes heed it, other policies do not.
+/// A cgroup. The fair classes heed it, other policies do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroup {
     /// Its path below the root, such as `web/db`.

@@ -18,7 +18,7 @@ use swtch_sim::workloads::{PARAMETERS, ParameterRow, WORKLOADS};
     swtch simulate mix --speedups 3,2,1.2 --work 200ms --machine 2f4s --policies eevdf,rr\n  \
     swtch simulate pipeline.toml --out traces\n  \
     swtch simulate replay run.swtch --policies eevdf,cfs\n  \
-    swtch simulate replay run.swtch --set batch:nice=19 --with spin:tasks=2,work_ns=0\n  \
+    swtch simulate replay run.swtch --set sched-pipe:nice=19 --with spin:tasks=2,work_ns=0\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
     SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification\n\
     FILE.toml, or - for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\

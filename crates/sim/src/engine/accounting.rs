@@ -68,12 +68,21 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if state.spinning {
                 times.barrier_ns += useful_ns;
             } else {
-                times.run_ns += useful_ns;
                 let task = &mut self.kernel.tasks[state.current as usize];
                 let work = useful_ns * u64::from(state.speed);
                 let done = work.min(task.remaining);
                 task.remaining -= done;
-                task.work += done;
+                // What comes from afar is as a refill: the work itself is the same wherever others ran.
+                let mut distant = 0;
+                if self.any_distant {
+                    let left = &mut self.task_states[state.current as usize].distant;
+                    distant = done.min(*left);
+                    *left -= distant;
+                }
+                task.work += done - distant;
+                let distant_ns = distant / u64::from(state.speed.max(1));
+                times.run_ns += useful_ns - distant_ns;
+                times.refill_ns += distant_ns;
             }
         }
         state.work_since_ns = now_ns;

@@ -105,14 +105,20 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 used_elsewhere: elsewhere(state.used_on),
                 written_elsewhere: reads && elsewhere(state.written_on),
             };
-            costs.distant_ns(socket, memory) + costs.message_ns(socket, bytes)
-                - costs.locked_ns(socket, bytes)
+            let distant_ns = costs.distant_ns(socket, memory);
+            (distant_ns, costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes))
+        };
+        let mut distant_ns = 0;
+        let mut message_ns = |pipe: u32, bytes: u32, reads: bool| {
+            let (distant, message_ns) = call_ns(pipe, bytes, reads);
+            distant_ns = distant;
+            distant + message_ns
         };
         let ns = match op {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
-            Op::Send { pipe, bytes } => call_ns(pipe, bytes, false),
-            Op::Receive { pipe, bytes } => call_ns(pipe, bytes, true),
+            Op::Send { pipe, bytes } => message_ns(pipe, bytes, false),
+            Op::Receive { pipe, bytes } => message_ns(pipe, bytes, true),
             Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
                 costs.sleep_ns
             }
@@ -137,7 +143,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Exit => costs.exit_ns,
             Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
         };
-        self.kernel.tasks[task].remaining = self.perturbation.work(units(ns));
+        let remaining = self.perturbation.work(units(ns));
+        self.kernel.tasks[task].remaining = remaining;
+        // With most workloads there never is any, and the task's state need not be fetched.
+        self.any_distant |= distant_ns > 0;
+        if self.any_distant {
+            self.task_states[task].distant = units(distant_ns).min(remaining);
+        }
     }
 
     fn effect(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {

@@ -1,4 +1,4 @@
-//! Quotas of control groups (`cfs_bandwidth`, Linux 6.18, kernel/sched/fair.c): a group has so much time a period, which its CPUs take in slices; one
+//! Quotas of cgroups (`cfs_bandwidth`, Linux 6.18, kernel/sched/fair.c): a group has so much time a period, which its CPUs take in slices; one
 //! that finds none left is throttled until the next period.
 
 use super::Engine;

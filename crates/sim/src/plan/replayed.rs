@@ -139,7 +139,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether two descriptions are of machines that a Profile fits alike: the same processor and as many CPUs.
+/// Whether two descriptions are of machines that a Profile fits alike: the same CPU model and as many CPUs.
 fn is_alike(one: &Host, other: &Host) -> bool {
     let cpus = |host: &Host| host.cpus.iter().filter(|cpu| cpu.online).count();
     one.cpu_model.is_some() && one.cpu_model == other.cpu_model && cpus(one) == cpus(other)

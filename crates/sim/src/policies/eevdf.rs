@@ -233,7 +233,7 @@ impl Eevdf {
         self.move_zero(cpu, average);
     }
 
-    /// Gives a task that is in no tree the weight that it has now in its control group (`reweight_entity`). What it is owed stays the same time.
+    /// Gives a task that is in no tree the weight that it has now in its cgroup (`reweight_entity`). What it is owed stays the same time.
     #[inline]
     fn reweigh(&mut self, kernel: &Kernel, task: usize) {
         let weight = kernel.effective_weight(task);

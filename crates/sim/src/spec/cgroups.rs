@@ -1,4 +1,4 @@
-//! Control groups of a specification.
+//! Cgroups of a specification.
 
 use super::Fault;
 use crate::workload::{Cgroup, Quota};

@@ -76,7 +76,7 @@ pub(super) struct TaskTable {
     /// Tasks of the same process share an address space; without it, each task is a process.
     process: Option<String>,
     application: Option<Spanned<String>>,
-    /// Its control group, by its path.
+    /// Its cgroup, by its path.
     cgroup: Option<Spanned<String>>,
     #[serde(default, deserialize_with = "crate::quantity::bytes")]
     working_set: u64,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::machine::Distance;
 use crate::program::Op;
-use crate::workload::Waiting;
+use crate::workload::{Quota, TaskClass, Waiting};
 use crate::workloads::tests::check;
 use swtch_units::CpuId;
 
@@ -249,4 +249,35 @@ fn where_the_work_comes_from_and_what_runs_it_is_told() {
     let spec = Spec::read("s.toml", "recording = \"trace\"").unwrap();
     assert_eq!(spec.source(), Source::Recording("trace"));
     assert!(spec.document.machine.is_none());
+}
+
+#[test]
+fn cgroups_are_as_in_the_kernels_files() {
+    let machine = Machine::uniform(1);
+    let of = |groups: &str| {
+        let text = format!(
+            "{groups}\n[[task]]\nname = \"t\"\nclass = \"idle\"\ncgroup = \"a/b\"\nprogram = \"compute 1ms\"\n"
+        );
+        Spec::read("s.toml", &text).and_then(|spec| spec.workload(&machine))
+    };
+    let workload = of(
+        "[cgroups.a]\nweight = 50\nmax = \"20000\"\n[cgroups.\"a/b\"]\nshares = 3000\nmax = \"max 50000\"",
+    )
+    .unwrap();
+    let [above, below] = workload.cgroups.as_slice() else { panic!("{:?}", workload.cgroups) };
+    let quota = Quota { runtime_ns: 20_000_000, period_ns: 100_000_000 };
+    assert_eq!((above.shares, above.parent, above.quota), (512, None, Some(quota)));
+    assert_eq!((below.shares, below.parent, below.quota), (3000, Some(0), None));
+    assert_eq!((workload.tasks[0].cgroup, workload.tasks[0].class), (Some(1), TaskClass::Idle));
+    for (groups, problem) in [
+        ("", "there is no cgroup \"a/b\""),
+        ("[cgroups.\"a/b\"]", "\"a/b\" is in \"a\", which is not there"),
+        ("[cgroups.a]\nweight = 0", "weight is 0; expected 1 to 10000"),
+        ("[cgroups.a]\nweight = 1\nshares = 2", "weight and shares are both given"),
+        ("[cgroups.a]\nmax = \"5 100000\"", "max is \"5 100000\"; expected what cpu.max holds"),
+        ("[cgroups.a]\nmax = \"50000 5\"", "max is \"50000 5\"; expected what cpu.max holds"),
+    ] {
+        let error = of(groups).unwrap_err().to_string();
+        assert!(error.starts_with("s.toml:") && error.contains(problem), "{groups}: {error}");
+    }
 }

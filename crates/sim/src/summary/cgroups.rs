@@ -1,4 +1,4 @@
-//! Control groups of a run.
+//! Cgroups of a run.
 
 use crate::assumption::Assumption;
 use crate::plan::Plan;
@@ -7,7 +7,7 @@ use crate::run::PolicyRun;
 use crate::workload::Workload;
 use serde::Serialize;
 
-/// A control group.
+/// A cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CgroupFacts {
     /// Its path.

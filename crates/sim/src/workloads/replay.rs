@@ -3,7 +3,7 @@
 //! A trace says when every task ran; what another scheduler would make of the same work it does not say. So each task becomes a program:
 //! it computes what it computed; where it slept until another task woke it, it takes a semaphore that the other one posts at the same point
 //! of its own work; where an interrupt or a timer woke it, it sleeps as long as it slept. Tasks outside the recording's scope take the CPUs
-//! for as long as the recorded ones saw them there.
+//! while the recorded ones saw them there.
 
 mod attributes;
 mod competitors;
@@ -61,7 +61,7 @@ pub struct Replayed {
     pub hand_over: HandOver,
 }
 
-/// What is replayed differently from how it was recorded. Tasks are named as [`names`] does.
+/// Differences between a replay and its recording. Tasks are named as [`names`] does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Tasks that are taken away.

@@ -118,7 +118,7 @@ fn names_processes_and_scope_come_from_the_tasks() {
     assert!(replay(&[], Vec::new(), &Costs::free()).unwrap_err().to_string().contains("no task"));
 }
 
-/// A task outside the scope keeps its CPU for as long as it was seen there; what ran unseen is not made up.
+/// A task outside the scope keeps its CPU while it was seen there; time unseen is not made up.
 #[test]
 fn tasks_beside_the_recorded_ones_keep_their_cpus() {
     let task = |tid, comm: &str, in_scope| TaskRow {
@@ -146,9 +146,9 @@ fn tasks_beside_the_recorded_ones_keep_their_cpus() {
     let without = Changes { without: vec!["noise".to_owned()], ..Changes::default() };
     let alone = replay_changed(&tasks, rows.clone(), &Costs::free(), &without).unwrap();
     assert_eq!(alone.workload.tasks.len(), 1);
-    let nobody = Changes { without: vec!["nobody".to_owned()], ..Changes::default() };
-    let error = replay_changed(&tasks, rows, &Costs::free(), &nobody).unwrap_err().to_string();
-    assert_eq!(error, "there is no task \"nobody\"; there are app, noise/cpu0");
+    let nosuch = Changes { without: vec!["nosuch".to_owned()], ..Changes::default() };
+    let error = replay_changed(&tasks, rows, &Costs::free(), &nosuch).unwrap_err().to_string();
+    assert_eq!(error, "there is no task \"nosuch\"; there are app, noise/cpu0");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn tasks_keep_how_they_are_scheduled_and_what_is_missing_is_said() {
     assert_eq!(value("real-time tasks"), Some("nice -20 for 1 of 4 tasks"));
 }
 
-/// Two workers that a third wakes: their work is done by one thread, whose sleeps are shorter by what the other did meanwhile, and who does not wait
+/// Two workers that a third wakes: their work is done by one thread, whose sleeps are shorter by what the other did meanwhile, and which does not wait
 /// for itself.
 #[test]
 fn fewer_threads_do_the_same_work_and_never_deadlock() {
