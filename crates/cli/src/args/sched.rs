@@ -109,8 +109,9 @@ pub(crate) struct DieWithParentArgs {
     swtch sched compare --vm --deterministic --policies stock,'flsched --slice 20ms' -- hackbench -p -g 1 -l 20\n\n\
     Policies: stock (as the command is), fifo and rr (real-time, priority 1), any scheduler of\n\
     'swtch sched list', and any file of one: mine.bpf.c, 'mine.bpf.c --set slice_ns=1ms', mine.o. The command runs once under each to warm up, then --runs times in turn, and\n\
-    once more recorded, for waits and the bill. Its output is not shown. What hackbench, cyclictest and schbench print is compared\n\
-    without a pattern. A pattern is a regular expression with one group around the figure.\n\
+    once more recorded, for waits and the bill. Its output is not shown.\n\
+    Figures of hackbench, cyclictest and schbench are known. A pattern is a regular expression with\n\
+    one group around the figure.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct CompareArgs {
     /// Policies; the first is the baseline. A scheduler's options follow in the same word

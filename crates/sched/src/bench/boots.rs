@@ -18,7 +18,7 @@ use swtch_vm::{KeptOutput, Spec};
 /// How often it is looked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A guest that shares its CPU with others needs this many times as long to boot.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 10;
 
 /// A boot that is to be made.
 #[derive(Clone, Debug)]
