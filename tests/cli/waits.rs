@@ -5,7 +5,8 @@ use crate::common::{home, last_cpu, run, skip, stderr, stdout, swtch, without_bp
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use swtch_cost::{Inputs, advise, bill};
 use swtch_report::recording::Summary;
 use swtch_trace::Trace;
@@ -226,4 +227,55 @@ fn the_one_in_front_is_named_with_its_share() {
             skip(&format!("{TEST} ({})", aggressor.kind), "other programs had the CPU");
         }
     }
+}
+
+/// Two processes that spin on the first CPU only, while the recorder takes them to be allowed on all.
+const SPINNING: &str = "import os, time
+allowed = os.sched_getaffinity(0)
+child = os.fork()
+os.sched_setaffinity(0, {min(allowed)})
+end = time.monotonic() + 1
+while time.monotonic() < end: pass
+os.sched_setaffinity(0, allowed)
+if child: os.wait()";
+
+/// Of the waiting of these tasks, in the recording `name`: how long they waited, and for how long another CPU was idle, ns.
+fn idle_elsewhere(home: &Path, name: &str, tids: Option<&[u32]>) -> (u64, u64, Vec<u32>) {
+    let trace = Trace::open(&home.join(name)).unwrap();
+    let is_one = |tid: &u32| tids.is_none_or(|tids| tids.contains(tid));
+    let view = trace.view();
+    let rows: Vec<_> = view.in_scope().filter(|row| is_one(&row.tid) && row.waits > 0).collect();
+    let idle_ns =
+        rows.iter().map(|row| row.idle_elsewhere_ns.unwrap_or_else(|| panic!("{name}: {row:?}"))).sum();
+    (rows.iter().map(|row| row.wait_ns).sum(), idle_ns, rows.iter().map(|row| row.tid).collect())
+}
+
+#[test]
+fn a_recording_of_a_command_knows_which_cpus_were_idle_as_one_of_the_machine_does() {
+    const TEST: &str = "a_recording_of_a_command_knows_which_cpus_were_idle_as_one_of_the_machine_does";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    if last_cpu() == "0" {
+        return skip(TEST, "one CPU");
+    }
+    let _machine = alone();
+    let home = home();
+    let mut machine = swtch(home.path());
+    machine.args(["record", "-a", "--events", "--no-profile", "--duration", "4s", "-o", "machine.swtch"]);
+    let mut machine = machine.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut one = swtch(home.path());
+    one.args(["record", "--events", "--no-profile", "-o", "one.swtch", "--", "python3", "-c", SPINNING]);
+    let output = run(&mut one);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(machine.wait().unwrap().success());
+    let (wait_ns, idle_ns, tids) = idle_elsewhere(home.path(), "one.swtch", None);
+    let (_, expected_ns, _) = idle_elsewhere(home.path(), "machine.swtch", Some(&tids));
+    println!("waited {wait_ns} ns; another CPU idle for {idle_ns} ns, by the whole machine {expected_ns} ns");
+    assert!(wait_ns > 500_000_000, "two processes shared a CPU for a second: {wait_ns}");
+    assert!(
+        idle_ns.abs_diff(expected_ns) <= wait_ns / 20,
+        "{idle_ns} ns, by the whole machine {expected_ns} ns"
+    );
 }

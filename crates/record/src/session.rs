@@ -46,7 +46,7 @@ use swtch_units::Observer;
 /// How often what is on the disk is brought up to date, ns.
 const SAVE_EVERY_NS: u64 = 2_000_000_000;
 /// The part of one CPU that this may take: it is written less often where there are thousands of tasks.
-const SAVE_SHARE: u64 = 400;
+const SAVE_SHARE: u64 = 1000;
 /// A command that ended is waited for so long, so that its last switch is seen too.
 const SETTLE: Duration = Duration::from_millis(30);
 

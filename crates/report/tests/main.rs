@@ -5,6 +5,7 @@ mod exchange;
 mod functions;
 mod one_trace;
 mod page;
+mod spoiled;
 mod studies;
 mod synthetic;
 mod traces;

@@ -16,7 +16,7 @@ pub use crate::tables::Tables;
 pub use late::Late;
 pub use task::Migrations;
 
-use crate::event::{Event, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
+use crate::event::{Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
 use crate::tables::{CpuRow, SwitchRow, WaitStart};
 use crate::timeline::CpuTimeline;
@@ -197,6 +197,8 @@ pub struct Accumulator {
     cpus: Vec<CpuState>,
     programs: Programs,
     idle: IdleCpus,
+    /// While tasks that count wait, the source says which CPUs are idle.
+    told_idle: bool,
     /// The source sees only when tasks come and leave, not between which tasks a CPU switches.
     sees_halves: bool,
     wakes: FxHashMap<(u32, u32), Edge>,
@@ -233,6 +235,11 @@ impl Accumulator {
     /// waits is not known.
     pub fn sees_halves(&mut self) {
         self.sees_halves = true;
+    }
+
+    /// Only some tasks count, and while one of them waits the source says by [`Event::Idle`] which CPUs are idle.
+    pub fn is_told_idle(&mut self) {
+        self.told_idle = true;
     }
 
     /// Names a task, whether it counts or not.
@@ -330,6 +337,7 @@ impl Accumulator {
             Event::Wake(wake) if wake.wakee_tid != 0 => self.wake(wake),
             Event::Life(life) if life.tid != 0 => self.life(life),
             Event::Interrupts(interrupts) => self.interrupts(interrupts),
+            Event::Idle(idle) => self.idle(idle),
             Event::Wake(_) | Event::Life(_) => {}
         }
         self.arrivals.take_rows(rows);
@@ -716,9 +724,16 @@ impl Accumulator {
         self.interruptions.add(interrupts, self.start_ns);
     }
 
+    fn idle(&mut self, idle: &Idle) {
+        // Where all count, their switches say it.
+        if self.members.is_some() {
+            self.idle.note_all(idle.cpus, idle.at_ns);
+        }
+    }
+
     /// A task that counts is queued: notes how long a CPU that it may use was idle so far.
     fn begins_to_wait(&mut self, tid: u32, at_ns: u64) {
-        if self.members.is_some() {
+        if self.members.is_some() && !self.told_idle {
             return;
         }
         let Some(task) = self.tasks.get_mut(&tid) else { return };

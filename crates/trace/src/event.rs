@@ -14,6 +14,8 @@ pub enum Event {
     Life(Life),
     /// Interrupts took time of a CPU.
     Interrupts(Interrupts),
+    /// CPUs are idle, or are no longer, where a source that does not see all switches says so.
+    Idle(Idle),
 }
 
 impl Event {
@@ -24,6 +26,7 @@ impl Event {
             Self::Wake(wake) => wake.at_ns,
             Self::Life(life) => life.at_ns,
             Self::Interrupts(interrupts) => interrupts.at_ns,
+            Self::Idle(idle) => idle.at_ns,
         }
     }
 }
@@ -151,6 +154,15 @@ pub struct Interrupts {
     pub ns: u64,
     /// In how much time until then, ns.
     pub over_ns: u64,
+}
+
+/// Which CPUs are idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// When, ns.
+    pub at_ns: u64,
+    /// One bit for each of the first 64 CPUs.
+    pub cpus: u64,
 }
 
 /// How the scheduler treats a task, as far as it is known.

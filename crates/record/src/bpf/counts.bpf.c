@@ -37,6 +37,9 @@ struct {
 	__uint(max_entries, 1);
 } ended SEC(".maps");
 
+/* CPUs there may be. */
+const volatile u32 cpu_limit = 1;
+
 /* By CPU, which caches it has: the numbers of its level 2 (low half) and level 3 (high half) caches. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -82,7 +85,8 @@ static __always_inline bool knows_rq(void)
 }
 
 /*
- * The kernel gives no storage to a task while a preempted task works on another's on the same CPU. `refused` counts that.
+ * The kernel gives no storage to a task while a preempted task works on another's on the same CPU, and when it has none ready. `refused` counts
+ * that.
  */
 static __always_inline struct task_counts *counts_of(struct cpu_counts *cpu, struct task_struct *task)
 {
@@ -94,6 +98,21 @@ static __always_inline struct task_counts *counts_of(struct cpu_counts *cpu, str
 	if (!counts)
 		cpu->refused++;
 	return counts;
+}
+
+/*
+ * For storage of this size the kernel has one piece ready on each CPU, and gets more when interrupts are on again (prefill_mem_cache in
+ * kernel/bpf/memalloc.c, v6.18). A switch between two tasks that no window saw before needs two. The recorder runs this on each CPU before the
+ * first window: after it some sixteen are ready.
+ */
+SEC("raw_tp/sched_switch")
+int ready_storage(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		bpf_task_storage_delete(&tasks, task);
+	return 0;
 }
 
 static __always_inline void moved(struct cpu_counts *cpu, struct task_counts *counts, u32 number)
@@ -447,10 +466,24 @@ int BPF_PROG(exited, struct task_struct *task)
 	return 0;
 }
 
+static long collect_last_of(u32 number, void *context)
+{
+	struct cpu_counts *cpu = bpf_map_lookup_elem(&cpus, &number);
+	u64 last = cpu ? cpu->last_kept : 0;
+	struct dying_task *place = last ? bpf_map_lookup_elem(&dying, &last) : NULL;
+
+	if (place)
+		collect((struct bpf_map *)&dying, &last, place, NULL);
+	return 0;
+}
+
 /* Reports the tasks that have left their CPUs for good. The recorder runs it; it returns how many have not. */
 SEC("syscall")
 int collect_dead(void *context)
 {
+	/* Mostly there are no others; to look through all places for them takes twenty times as long. */
+	if (kept_tasks)
+		bpf_loop(cpu_limit, collect_last_of, NULL, 0);
 	if (kept_tasks)
 		bpf_for_each_map_elem(&dying, collect, NULL, 0);
 	return kept_tasks;
@@ -461,9 +494,6 @@ static __always_inline bool knows_quota(void)
 	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
 	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time);
 }
-
-/* CPUs there may be. */
-const volatile u32 cpu_limit = 1;
 
 struct throttled_sum {
 	struct cfs_rq **queues;
@@ -514,6 +544,45 @@ static __always_inline void read_cpu(struct task_struct *task)
 	cpu->knows_quota = knows_quota();
 }
 
+/* As a task was when the recorder was last given it. */
+struct listed_task {
+	u64 sums;
+	u64 facts;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct listed_task);
+} listed SEC(".maps");
+
+/* The recorder wants all tasks, not only those that changed since the list before. */
+u32 list_all;
+
+/* Of a task that may be changing right now: no list is its last word. */
+#define UNSETTLED 0
+
+/* Each of these only grows, and so the sum stays the same only while each of them does. */
+static __always_inline u64 sums_of(const struct task_record *record)
+{
+	return 1 + record->voluntary + record->involuntary + record->run_ns + record->delay_ns + record->arrivals + record->migrations +
+	       record->throttled_ns + record->group_throttled_ns;
+}
+
+/* What another task can change of one that sleeps, as one number. */
+static __always_inline u64 facts_of(const struct task_record *record)
+{
+	const u64 *comm = (const u64 *)record->comm;
+	u64 facts = record->group * 0x9e3779b97f4a7c15 + record->start_ns;
+
+	facts = (facts ^ facts >> 32) * 0x9e3779b97f4a7c15 + comm[0];
+	facts = (facts ^ facts >> 32) * 0x9e3779b97f4a7c15 + comm[1];
+	facts = (facts ^ facts >> 32) * 0x9e3779b97f4a7c15 + ((u64)record->parent_pid << 32 | record->pid);
+	facts = (facts ^ facts >> 32) * 0x9e3779b97f4a7c15 + ((u64)record->policy << 48 | (u64)record->realtime_priority << 32 | (u32)record->nice);
+	return facts;
+}
+
 /* A place to put a record together, which the stack has no room for. One reader at a time. */
 struct task_record scratch;
 
@@ -521,8 +590,11 @@ SEC("iter/task")
 int dump(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct listed_task *before;
 	struct task_counts *counts;
+	u64 sums, facts;
 	u32 flags = 0;
+	bool on_cpu;
 
 	if (!task)
 		return 0;
@@ -533,11 +605,10 @@ int dump(struct bpf_iter__task *ctx)
 	/* Its end has a record of its own. Such a task may stay for its parent to collect. */
 	if (task->__state & TASK_DEAD)
 		return 0;
+	/* Before the sums: what the task does after this reading is in those of a later list. */
+	on_cpu = task->on_cpu;
 	if (task->sched_info.last_queued)
 		flags |= WAITING;
-	counts = bpf_task_storage_get(&tasks, task, 0, 0);
-	if (counts)
-		flags |= COUNTED;
 	describe(&scratch, task, flags);
 	if (knows_quota() && task->prio >= MAX_RT_PRIO) {
 		scratch.run_queue = (u64)task->se.cfs_rq;
@@ -545,8 +616,23 @@ int dump(struct bpf_iter__task *ctx)
 		if (task->sched_task_group)
 			scratch.group_throttled_ns = group_throttled_ns(task->sched_task_group, ctx->meta->session_id);
 	}
-	bpf_seq_write(ctx->meta->seq, &scratch, sizeof(scratch));
+	sums = on_cpu || flags & WAITING ? UNSETTLED : sums_of(&scratch);
+	facts = facts_of(&scratch);
+	before = bpf_task_storage_get(&listed, task, 0, 0);
+	if (before && !list_all && sums != UNSETTLED && before->sums == sums && before->facts == facts)
+		return 0;
+	counts = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (counts)
-		bpf_seq_write(ctx->meta->seq, counts, sizeof(*counts));
+		scratch.flags |= COUNTED;
+	/* What does not fit is asked for again, and is not given yet. */
+	if (bpf_seq_write(ctx->meta->seq, &scratch, sizeof(scratch)) || (counts && bpf_seq_write(ctx->meta->seq, counts, sizeof(*counts))))
+		return 0;
+	/* Without a place for it, the task is in every list. */
+	if (!before)
+		before = bpf_task_storage_get(&listed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (before) {
+		before->sums = sums;
+		before->facts = facts;
+	}
 	return 0;
 }

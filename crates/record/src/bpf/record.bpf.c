@@ -132,6 +132,107 @@ static __always_inline void add_interrupt(struct ring *ring, u64 ns)
 	report_interrupts(ring, bpf_get_current_task_btf()->pid, bpf_ktime_get_ns(), INTERRUPTS_NS);
 }
 
+/* Whether the recorder is told which CPUs are idle while tasks of the scope wait: only some tasks are recorded, on at most 64 CPUs. */
+const volatile bool tells_idle = false;
+
+/* One bit for each CPU: it is idle; a task of the scope waits for it; the recorder was told that it is idle. */
+u64 idle_cpus, waiting_cpus, told_cpus;
+
+/* Lets nothing that comes after be seen before the change of `word`. An atomic instruction of x86 does. */
+static __always_inline void order_change(u64 *word)
+{
+#if !defined(__TARGET_ARCH_x86)
+	__sync_fetch_and_add(word, 0);
+#endif
+}
+
+static __always_inline u64 bit_of(u32 cpu)
+{
+	return 1ULL << (cpu & 63);
+}
+
+/*
+ * A task begins to wait: its CPU is marked, then this time is read, then which CPUs are idle. A CPU changes: that is noted, then read whether a
+ * task waits, then the time. So a change that this has not seen has an event of its own, with a later time.
+ */
+static __always_inline void write_idle(struct ring *ring)
+{
+	struct event *event;
+	u64 place, idle;
+
+	event = next_event(ring, &place);
+	/* Without room the recorder knows it no better than before. */
+	if (!event)
+		return;
+	event->at_ns = bpf_ktime_get_ns();
+	idle = *(volatile u64 *)&idle_cpus;
+	*(volatile u64 *)&told_cpus = idle;
+	event->tid = idle;
+	event->other = idle >> 32;
+	event->cost_ns = 0;
+	event->state = 0;
+	event->kind = EVENT_IDLE;
+	event->flags = 0;
+	event->voluntary = 0;
+	event->involuntary = 0;
+	complete(event, place);
+}
+
+/* Notes whether this CPU is idle after its switch. */
+static __always_inline void note_idle(struct ring *ring, u32 tid, u32 other)
+{
+	u64 bit = bit_of(bpf_get_smp_processor_id());
+
+	if (!tells_idle || (tid && other))
+		return;
+	if (other)
+		__sync_fetch_and_and(&idle_cpus, ~bit);
+	else
+		__sync_fetch_and_or(&idle_cpus, bit);
+	order_change(&idle_cpus);
+	if (*(volatile u64 *)&waiting_cpus)
+		write_idle(ring);
+}
+
+/* A task of the scope begins to wait for a CPU. For one that is idle it does not wait long, and no other could be sooner. */
+static __always_inline void begins_to_wait(struct ring *ring, u32 cpu)
+{
+	u64 bit = bit_of(cpu);
+
+	if (!tells_idle || *(volatile u64 *)&idle_cpus & bit)
+		return;
+	if (!(*(volatile u64 *)&waiting_cpus & bit)) {
+		__sync_fetch_and_or(&waiting_cpus, bit);
+		order_change(&waiting_cpus);
+	}
+	if (*(volatile u64 *)&idle_cpus != *(volatile u64 *)&told_cpus)
+		write_idle(ring);
+}
+
+/* No task of the scope waits for this CPU any more, unless another CPU has just said so. */
+static __always_inline void ends_to_wait(struct ring *ring)
+{
+	u64 bit = bit_of(bpf_get_smp_processor_id());
+
+	if (!tells_idle || !(*(volatile u64 *)&waiting_cpus & bit))
+		return;
+	__sync_fetch_and_and(&waiting_cpus, ~bit);
+	order_change(&waiting_cpus);
+	if (*(volatile u32 *)&ring->waiting)
+		__sync_fetch_and_or(&waiting_cpus, bit);
+}
+
+/* The recorder runs it on each CPU once the others are attached: one that stays idle has no switch. */
+SEC("raw_tp/sched_switch")
+int look_for_idle(void *context)
+{
+	u64 bit = bit_of(bpf_get_smp_processor_id());
+
+	if (!bpf_get_current_task_btf()->pid)
+		__sync_fetch_and_or(&idle_cpus, bit);
+	return 0;
+}
+
 static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
 {
 	u64 mm = (u64)next->mm;
@@ -174,6 +275,7 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 	if (scoped) {
 		bool leaves = is_followed(tid), comes = is_followed(other);
 
+		note_idle(ring, tid, other);
 		if (!leaves && !comes && !ring->waiting) {
 			ring->gap = 1;
 			return;
@@ -182,12 +284,16 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 		 * While followed tasks wait here, the tasks before them in the queue are recorded too, until all have come or the idle task
 		 * comes.
 		 */
-		if (leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT))
+		if (leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT)) {
 			__sync_fetch_and_add(&ring->waiting, 1);
+			begins_to_wait(ring, bpf_get_smp_processor_id());
+		}
 		if (!other)
 			ring->waiting = 0;
 		else if (comes && ring->waiting)
 			__sync_fetch_and_add(&ring->waiting, -1);
+		if (!ring->waiting)
+			ends_to_wait(ring);
 	}
 	report_interrupts(ring, tid, ring->entered_ns, INTERRUPTS_AT_SWITCH_NS);
 	event = next_event(ring, &place);
@@ -421,13 +527,16 @@ int BPF_PROG(waking, struct task_struct *task)
 static __always_inline void waits(struct task_struct *task)
 {
 	u32 cpu = task->wake_cpu;
-	struct ring *ring;
+	struct ring *ring, *own;
 
 	if (!is_followed(task->pid))
 		return;
 	ring = bpf_map_lookup_elem(&rings, &cpu);
-	if (ring)
-		__sync_fetch_and_add(&ring->waiting, 1);
+	own = this_ring();
+	if (!ring || !own)
+		return;
+	__sync_fetch_and_add(&ring->waiting, 1);
+	begins_to_wait(own, cpu);
 }
 
 /* Only when some tasks are recorded. */

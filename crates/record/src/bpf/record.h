@@ -7,6 +7,8 @@ enum event_kind {
 	EVENT_SWITCH = 1,
 	EVENT_WAKE = 2,
 	EVENT_INTERRUPTS = 3,
+	/* which of the first 64 CPUs are idle: bits, the low half in `tid`, the high half in `other`; only where some tasks are recorded */
+	EVENT_IDLE = 4,
 };
 
 enum event_flag {

@@ -193,7 +193,7 @@ mod tests {
                 }
                 Event::Wake(wake) => drop(tasks.wake(wake).len()),
                 Event::Life(life) => tasks.life(life),
-                Event::Interrupts(_) => {}
+                Event::Interrupts(_) | Event::Idle(_) => {}
             }
         }
         accumulator.end(&mut rows);

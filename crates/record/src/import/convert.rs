@@ -180,7 +180,7 @@ impl Converter {
         let runs = match &step.event {
             Event::Switch(switch) => Some(switch.prev_tid),
             Event::Wake(wake) => wake.waker_tid,
-            Event::Life(_) | Event::Interrupts(_) => None,
+            Event::Life(_) | Event::Interrupts(_) | Event::Idle(_) => None,
         };
         for known in step.news.iter().filter(|known| Some(known.tid) == runs) {
             accumulator.name(known);

@@ -1,5 +1,6 @@
 //! A recording, or a watch, by BPF programs that only count.
 
+mod living;
 mod prices;
 mod tasks;
 mod times;
@@ -14,11 +15,12 @@ use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{ClassSums, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use crate::task_info;
+use living::add;
 use prices::Prices;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use swtch_stats::ClusterRatio;
-use swtch_trace::accumulate::{CacheGroups, History, Sums};
+use swtch_trace::accumulate::{CacheGroups, History, Migrations, Sums};
 use swtch_trace::fields;
 use swtch_trace::figures::OUTLIER_MEDIANS;
 use swtch_trace::growth::Growth;
@@ -32,7 +34,9 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// How often all tasks are asked for, ns, and the part of one CPU that this may take. It is less often where there are thousands of
 /// them.
 const ASK_EVERY_NS: u64 = 500_000_000;
-const ASK_SHARE: u64 = 400;
+const ASK_SHARE: u64 = 1000;
+/// Where ends were lost, how often all tasks are listed: those that are in no list then are over, ns.
+const WHOLE_LIST_EVERY_NS: u64 = 10_000_000_000;
 /// This number of ended tasks have rows of their own; of more, those of one cgroup and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
 /// The same between two snapshots of a watch, which is to take little memory for days.
@@ -43,8 +47,8 @@ const MOST_INTERVALS: usize = 1024;
 const TASK_HISTOGRAMS: usize = 100;
 /// The kinds of switches whose costs are distributed.
 const KINDS: [&str; 3] = ["kind thread", "kind process", "kind idle"];
-/// Memory of the kernel for each task that is counted.
-const TASK_BYTES: u64 = 700;
+/// Memory of the kernel for each task that is counted, if windows saw it: 700 bytes of counts, and what it was at the last list.
+const TASK_BYTES: u64 = 1100;
 /// Tasks that are ending at the end of a recording are waited for at most so long.
 const LONGEST_ENDING: Duration = Duration::from_millis(200);
 /// Why a figure that only a switch can tell is not there.
@@ -82,6 +86,13 @@ pub(super) struct BpfCounts {
     start_ns: u64,
     /// When a recording asks for all tasks again, ns.
     next_ask_ns: u64,
+    /// When all tasks are listed again where ends were lost, ns.
+    next_whole_ns: u64,
+    /// A snapshot has only the tasks that did something since the one before; then also as they were then, those that ended.
+    only_changes: bool,
+    ended_before: Vec<(u64, TaskRow)>,
+    /// All tasks have a price since there are prices.
+    all_priced: bool,
     peak: u64,
     asked: Cost,
     /// The CPUs as last read, and counters of theirs that fell.
@@ -142,6 +153,10 @@ impl BpfCounts {
             before: (start_ns, Sums::default()),
             start_ns,
             next_ask_ns: start_ns + ASK_EVERY_NS,
+            next_whole_ns: 0,
+            only_changes: false,
+            ended_before: Vec::new(),
+            all_priced: false,
             peak: 0,
             asked: options.cost,
             cpus,
@@ -159,7 +174,7 @@ impl BpfCounts {
 
     /// Takes over from another source. Returns the time (CLOCK_MONOTONIC), and the counts before it, which are not part of the counts to come.
     pub(super) fn take_over(&mut self, header: &mut Header) -> (u64, Tables) {
-        self.ask();
+        self.ask(false);
         self.take_ended();
         self.intervals.clear();
         let histograms = self.histograms(usize::MAX);
@@ -314,6 +329,10 @@ impl BpfCounts {
             self.aggregates.add(task.group, &row);
             return;
         }
+        if let Some(before) = before.filter(|_| self.only_changes) {
+            let row = self.row(before, None);
+            self.ended_before.push((before.group, row));
+        }
         self.ended.push((task.group, row));
         if !is_watch {
             self.ended_histograms.push(task);
@@ -346,45 +365,59 @@ impl BpfCounts {
         self.cpus_fell += growth.fell() + self.cpus.fell(&before);
     }
 
-    /// Asks for all tasks.
-    fn ask(&mut self) {
-        let listed = self.counter.tasks();
+    /// Asks for the tasks that changed, or for `all`.
+    fn ask(&mut self, all: bool) {
+        let ends_were_lost = self.cpus.sum(|cpu| cpu.ended_lost) > 0;
+        let is_due = ends_were_lost && monotonic_ns() >= self.next_whole_ns;
+        let listed = self.counter.tasks(all || is_due);
         // None of the counts includes an event from here on.
         let listed_ns = monotonic_ns();
+        if is_due {
+            self.next_whole_ns = listed_ns + WHOLE_LIST_EVERY_NS;
+        }
         self.read_cpus();
-        let ends_were_lost = self.cpus.sum(|cpu| cpu.ended_lost) > 0;
         // A reading that fails leaves the older figures; the next one, or the last, may do.
-        if let Ok(mut listed) = listed {
+        if let Ok(mut list) = listed {
             let own_tid = task_info::own_tid();
             // Followed for a moment only, to start the command.
-            listed.retain(|task| self.members.is_all() || task.tid != own_tid);
-            for task in &listed {
+            list.tasks.retain(|task| self.members.is_all() || task.tid != own_tid);
+            for task in &list.tasks {
                 self.groups.note(task.group);
             }
-            for task in self.tasks.list(listed, listed_ns, ends_were_lost) {
+            for task in self.tasks.list(list, listed_ns, ends_were_lost) {
                 self.add_ended(task, None);
             }
             if let (History::Recent, Some(prices)) = (self.history, self.prices()) {
-                self.tasks.update(|task| prices.price(task));
+                if std::mem::replace(&mut self.all_priced, true) {
+                    self.tasks.update_listed(|task| prices.price(task));
+                } else {
+                    self.tasks.update(|task| prices.price(task));
+                }
             }
         }
-        let processes = self.tasks.iter().filter(|task| task.now.tid == task.now.pid).count() as u64;
+        let processes = self.tasks.living().processes;
         self.peak = self.peak.max(processes);
         self.add_interval(listed_ns, processes);
     }
 
     /// The sums of all tasks so far.
     fn sums(&self) -> Sums {
-        let mut sums = self.ended_sums;
-        self.tasks.iter().for_each(|task| add(&mut sums, &task.now));
+        let (ended, living) = (&self.ended_sums, &self.tasks.living().sums);
         Sums {
+            voluntary: ended.voluntary + living.voluntary,
+            involuntary: ended.involuntary + living.involuntary,
+            run_ns: ended.run_ns + living.run_ns,
+            migrations: Migrations {
+                across: ended.migrations.across + living.migrations.across,
+                ..Migrations::default()
+            },
             idle: self.cpus.sum(|cpu| cpu.idle_switches),
             forked: self.cpus.sum(|cpu| cpu.forks),
             threads_created: self.cpus.sum(|cpu| cpu.threads),
             execs: self.cpus.sum(|cpu| cpu.execs),
             exited: self.cpus.sum(|cpu| cpu.exits),
             processes_peak: self.peak,
-            ..sums
+            ..Sums::default()
         }
     }
 
@@ -463,19 +496,32 @@ impl BpfCounts {
 
     fn rows(&self) -> Vec<TaskRow> {
         let prices = self.prices();
-        let named = |number: u64, row: TaskRow| TaskRow {
+        let named = |number: u64, row: TaskRow| self.named(prices, number, row);
+        let mut rows: Vec<TaskRow> =
+            self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
+        rows.extend(self.aggregates.rows().map(|(number, row)| named(number, row.clone())));
+        // Those that no list had since did nothing, and are there.
+        let there_ns = self.tasks.there_until_ns().unwrap_or(0).saturating_sub(self.start_ns);
+        let alive = |(now, before): (&TaskCounts, Option<&TaskCounts>)| {
+            let row = self.row(now, before);
+            named(now.group, TaskRow { last_ns: row.last_ns.max(there_ns), ..row })
+        };
+        if self.only_changes {
+            rows.extend(self.tasks.listed().map(alive));
+        } else {
+            rows.extend(self.tasks.iter().map(alive));
+        }
+        rows.sort_by_key(|row| (row.tid, row.first_ns));
+        rows
+    }
+
+    fn named(&self, prices: Option<Prices>, number: u64, row: TaskRow) -> TaskRow {
+        TaskRow {
             cgroup: self.groups.name(number),
             // Of one that ended before the first window, too.
             switch_cost_ns: row.switch_cost_ns.or_else(|| Some(prices?.of_unseen(row.waits))),
             ..row
-        };
-        let mut rows: Vec<TaskRow> =
-            self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
-        rows.extend(self.aggregates.rows().map(|(number, row)| named(number, row.clone())));
-        let alive = self.tasks.iter();
-        rows.extend(alive.map(|task| named(task.now.group, self.row(&task.now, task.before.as_deref()))));
-        rows.sort_by_key(|row| (row.tid, row.first_ns));
-        rows
+        }
     }
 
     fn add_interval(&mut self, at_ns: u64, processes: u64) {
@@ -513,7 +559,7 @@ impl BpfCounts {
     /// Distributions of costs, and of the busiest tasks.
     fn histograms(&mut self, most_tasks: usize) -> Vec<HistogramRow> {
         let mut rows = self.cost_rows();
-        let alive = self.tasks.iter().map(|task| &task.now);
+        let alive = self.tasks.iter().map(|(task, _)| task);
         let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(alive).collect();
         busiest.sort_by_key(|task| (std::cmp::Reverse(task.arrivals), task.tid, task.first_ns));
         for task in busiest.into_iter().take(most_tasks) {
@@ -582,7 +628,7 @@ impl BpfCounts {
 
     /// A snapshot of a watch: what is over is in it once, and forgotten.
     fn recent(&mut self, header: &mut Header) -> Tables {
-        self.ask();
+        self.ask(!self.only_changes);
         // After the list: otherwise a task that ended just before it would be in neither, and its switches in the next snapshot.
         self.take_ended();
         let mut tables = self.fill_but_histograms(header);
@@ -670,7 +716,7 @@ impl Source for BpfCounts {
         // A watch without end asks with each snapshot.
         if self.history == History::Whole && now_ns >= self.next_ask_ns {
             let before_ns = thread_cpu_ns();
-            self.ask();
+            self.ask(false);
             self.next_ask_ns = now_ns + ASK_EVERY_NS.max((thread_cpu_ns() - before_ns) * ASK_SHARE);
         }
         self.groups.poll(now_ns);
@@ -697,7 +743,7 @@ impl Source for BpfCounts {
             self.counter.close_window();
         }
         self.wait_for_ends();
-        self.ask();
+        self.ask(true);
         // A task that ended between the two is in both, and counted once.
         self.take_ended();
         self.groups.poll_again();
@@ -716,6 +762,21 @@ impl Source for BpfCounts {
         Tables { histograms, intervals: self.intervals.clone(), ..tables }
     }
 
+    fn only_changes(&mut self) {
+        self.only_changes = true;
+    }
+
+    fn tasks_before(&mut self) -> Option<Vec<TaskRow>> {
+        let prices = self.prices();
+        let ended = std::mem::take(&mut self.ended_before);
+        let ended = ended.into_iter().map(|(number, row)| self.named(prices, number, row));
+        let listed = self.tasks.listed().filter_map(|(_, before)| {
+            let before = before?;
+            Some(self.named(prices, before.group, self.row(before, None)))
+        });
+        self.only_changes.then(|| ended.chain(listed).collect())
+    }
+
     fn counted(&mut self) -> Counted {
         let factor = self.factor();
         let before_ns = self.cost_ns;
@@ -726,8 +787,10 @@ impl Source for BpfCounts {
         let cost_ns = |kind: usize| now_ns[kind] - before_ns[kind];
         let cpus_fell = std::mem::take(&mut self.cpus_fell);
         let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
-        for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {
-            *group_threads.entry(name).or_default() += 1;
+        for (number, threads) in &self.tasks.living().groups {
+            if let Some(name) = self.groups.name(*number) {
+                *group_threads.entry(name).or_default() += threads;
+            }
         }
         let threads = self.tasks.len() as u64;
         let (quota_ns, backwards, too_long) = self.tasks.changes().map_or_else(Default::default, |changes| {
@@ -748,14 +811,6 @@ impl Source for BpfCounts {
             task_bytes: threads * TASK_BYTES,
         }
     }
-}
-
-/// Adds a task's sums. All its moves are in one of the three: their levels are known of all tasks together.
-fn add(sums: &mut Sums, task: &TaskCounts) {
-    sums.voluntary += task.voluntary;
-    sums.involuntary += task.involuntary;
-    sums.run_ns += task.run_ns;
-    sums.migrations.across += task.moves.min(task.arrivals);
 }
 
 /// The level of cache that two CPUs share, if that is the same of all pairs. It is 0 for level 2, 1 for level 3, 2 for

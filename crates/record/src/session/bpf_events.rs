@@ -6,7 +6,7 @@ use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_peri
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses, Tracepoints};
+use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses, MOST_TOLD_CPUS, Tracepoints};
 use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::{HashSet, VecDeque};
@@ -69,7 +69,10 @@ impl BpfEvents {
             in_place: options.cost == Cost::InPlace,
         })?;
         let start_ns = header.provenance.started_monotonic_ns;
-        let accumulator = Accumulator::new(start_ns, CacheGroups::of(&header.host), scoped);
+        let mut accumulator = Accumulator::new(start_ns, CacheGroups::of(&header.host), scoped);
+        if bpf.tells_idle() {
+            accumulator.is_told_idle();
+        }
         let mut new = Self {
             bpf,
             accumulator,
@@ -151,7 +154,7 @@ impl BpfEvents {
             }
             // Births, names and ends are kept: a task that is followed since then must be known. A switch without its wake-ups would be a
             // sleep that nothing ended.
-            if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
+            if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_) | Event::Idle(_)) {
                 continue;
             }
             join(&mut self.joining, &mut self.accumulator, event.at_ns());
@@ -170,8 +173,12 @@ impl BpfEvents {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
                 swtch record -a observes all tasks";
             header.miss(fields::SWITCHES_RAN_NS, why);
-            let why = "other CPUs are recorded only while a task of the scope waits for them; swtch record -a records all";
-            header.miss(fields::TASKS_IDLE_ELSEWHERE_NS, why);
+            if !self.bpf.tells_idle() {
+                let why = format!(
+                    "which CPUs are idle is not told on a machine of more than {MOST_TOLD_CPUS}; swtch record -a records all"
+                );
+                header.miss(fields::TASKS_IDLE_ELSEWHERE_NS, why);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, Tables};
 use swtch_trace::model::{Header, RecorderCost};
-use swtch_trace::tables::SwitchRow;
+use swtch_trace::tables::{SwitchRow, TaskRow};
 
 /// Between two polls, at least and at most. Each poll takes a CPU from the workload, and some of its caches: seldom costs less.
 pub(crate) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -99,6 +99,12 @@ pub(crate) trait Source {
     }
     /// Everything from the beginning to `now_ns`, as far as its [`History`](swtch_trace::accumulate::History) reaches.
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
+    /// From now on a snapshot of a watch need not have tasks that did nothing since the snapshot before.
+    fn only_changes(&mut self) {}
+    /// The tasks of the last snapshot as they were at the one before, where it had only those that did something.
+    fn tasks_before(&mut self) -> Option<Vec<TaskRow>> {
+        None
+    }
     /// What it knows beyond the tables.
     fn counted(&mut self) -> Counted {
         Counted::default()

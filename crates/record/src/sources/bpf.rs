@@ -13,7 +13,7 @@ use libbpf_rs::btf::{
     types::{Func, Typedef},
 };
 use libbpf_rs::skel::{OpenSkel, Skel as _, SkelBuilder};
-use libbpf_rs::{OpenObject, OpenProgramMut};
+use libbpf_rs::{OpenObject, OpenProgramMut, ProgramInput};
 use rings::Rings;
 pub(crate) use rings::{Losses, PackedEvent, PackedEvents, Round, Sink};
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
@@ -30,6 +30,9 @@ mod skeleton {
 
 /// What an event takes of a CPU's buffer.
 pub(crate) const EVENT_BYTES: u64 = size_of::<RawEvent>() as u64;
+
+/// On a machine of more CPUs the programs do not tell which are idle: they are bits of one number.
+pub(crate) const MOST_TOLD_CPUS: usize = 64;
 
 /// Why the programs cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +113,7 @@ pub(crate) struct Bpf {
     followed: Mapping<u64>,
     interrupts: Mapping<RawInterrupt>,
     tracepoints: Tracepoints,
+    tells_idle: bool,
     memory_bytes: u64,
     /// Detaches the programs when it goes.
     skeleton: RecordSkel<'static>,
@@ -126,15 +130,19 @@ impl Bpf {
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let shift = (wish.buffer_bytes / EVENT_BYTES).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);
+        let tells_idle = wish.scoped && cpus <= MOST_TOLD_CPUS;
         let skeleton = loaded(RecordSkelBuilder::default(), |open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.ring_mask = (1 << shift) - 1;
                 constants.ring_shift = shift;
                 constants.scoped = wish.scoped;
+                constants.tells_idle = tells_idle;
                 constants.cpu_hierarchy = wish.cpu_hierarchy;
                 constants.followed_words = words;
             }
             choose(&mut open.progs, tracepoints, wish.scoped);
+            open.progs.look_for_idle.set_autoload(tells_idle);
+            open.progs.look_for_idle.set_autoattach(false);
             open.maps.events.set_max_entries((cpus as u32) << shift)?;
             open.maps.rings.set_max_entries(cpus as u32)?;
             open.maps.infos.set_max_entries((cpus as u32) << INFO_SHIFT)?;
@@ -163,7 +171,7 @@ impl Bpf {
             interrupts.bytes(),
         ];
         let memory_bytes = memory_bytes.iter().sum::<usize>() as u64;
-        Ok(Self { rings, followed, interrupts, tracepoints, memory_bytes, skeleton })
+        Ok(Self { rings, followed, interrupts, tracepoints, tells_idle, memory_bytes, skeleton })
     }
 
     /// Attaches the programs: from here on they see.
@@ -171,7 +179,19 @@ impl Bpf {
     /// # Errors
     /// When the kernel refuses.
     pub(crate) fn attach(&mut self) -> Result<(), BpfError> {
-        self.skeleton.attach().map_err(|error| refused("attaching them", &error))
+        self.skeleton.attach().map_err(|error| refused("attaching them", &error))?;
+        if self.tells_idle {
+            for cpu in 0..self.rings.heads.len() as u32 {
+                // A CPU that is off is not idle. Where the kernel does not know how (before 5.10), one is idle from its next switch on.
+                let _ = self.skeleton.progs.look_for_idle.test_run(on_cpu(cpu));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is known which CPUs are idle while tasks of the scope wait.
+    pub(crate) fn tells_idle(&self) -> bool {
+        self.tells_idle
     }
 
     /// Records a task and, from then on, its descendants, or ends that; descendants are still recorded then.
@@ -281,6 +301,11 @@ pub(crate) fn try_call() -> Result<(), BpfError> {
     };
     let map = libbpf_rs::MapHandle::create(libbpf_rs::MapType::Array, None::<&str>, 4, 4, 1, &options);
     map.map(drop).map_err(|error| refused("making a map", &error))
+}
+
+/// Has a program run on one CPU (`BPF_F_TEST_RUN_ON_CPU`, include/uapi/linux/bpf.h).
+pub(super) fn on_cpu(cpu: u32) -> ProgramInput<'static> {
+    ProgramInput { cpu, flags: 1, ..ProgramInput::default() }
 }
 
 pub(super) fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {

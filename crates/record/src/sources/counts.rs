@@ -5,7 +5,7 @@ mod shared;
 mod windows;
 
 use crate::clock::monotonic_ns;
-use crate::sources::bpf::{BpfError, Tracepoints, loaded, refused, task_limit};
+use crate::sources::bpf::{BpfError, Tracepoints, loaded, on_cpu, refused, task_limit};
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::comm;
 pub(crate) use cpus::CpuCounts;
@@ -290,7 +290,18 @@ pub(crate) struct Counter {
     kept: u64,
     underway: u64,
     memory_bytes: u64,
+    /// The last list could not be read to its end.
+    list_failed: bool,
     skeleton: CountsSkel<'static>,
+}
+
+/// Tasks as the kernel lists them.
+#[derive(Debug, Default)]
+pub(crate) struct TaskList {
+    /// The tasks with their counts.
+    pub tasks: Vec<TaskCounts>,
+    /// All that exist are among them. Otherwise those that did nothing since the list before are not.
+    pub is_whole: bool,
 }
 
 impl Counter {
@@ -324,7 +335,13 @@ impl Counter {
             open.progs.left.set_autoload(entry_exit);
             open.progs.switched.set_autoload(share > 0.0);
             open.progs.collect_dead.set_autoload(keeps_ending);
-            for program in [&mut open.progs.entered, &mut open.progs.left, &mut open.progs.switched] {
+            open.progs.ready_storage.set_autoload(share > 0.0);
+            for program in [
+                &mut open.progs.entered,
+                &mut open.progs.left,
+                &mut open.progs.switched,
+                &mut open.progs.ready_storage,
+            ] {
                 program.set_autoattach(false);
             }
             open.maps.cpus.set_max_entries(cpus as u32)?;
@@ -369,6 +386,7 @@ impl Counter {
             kept: 0,
             underway: 0,
             memory_bytes,
+            list_failed: false,
             skeleton,
         })
     }
@@ -377,14 +395,24 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub(crate) fn attach(&mut self) -> Result<Vec<TaskCounts>, BpfError> {
+    pub(crate) fn attach(&mut self) -> Result<TaskList, BpfError> {
+        if self.windows.sees_some() {
+            self.ready_storage();
+        }
         self.skeleton.attach().map_err(|error| refused("attaching them", &error))?;
         if self.windows.is_all() {
             self.open_window()?;
         }
-        let tasks = self.tasks()?;
+        let tasks = self.tasks(true)?;
         self.begun = self.cpus();
         Ok(tasks)
+    }
+
+    /// Has the kernel get memory for what windows see of tasks. A CPU that is off, and a kernel before 5.10, do without: refusals are counted.
+    fn ready_storage(&self) {
+        for cpu in 0..self.cpus.len() as u32 {
+            let _ = self.skeleton.progs.ready_storage.test_run(on_cpu(cpu));
+        }
     }
 
     /// Opens or closes a window, if it is time.
@@ -485,11 +513,23 @@ impl Counter {
         self.memory_bytes
     }
 
-    /// The tasks that exist, with their counts now.
+    /// The tasks that exist, with their counts now: `all` of them, or those that changed since the last list.
     ///
     /// # Errors
-    /// When the kernel does not say.
-    pub(crate) fn tasks(&mut self) -> Result<Vec<TaskCounts>, BpfError> {
+    /// When the kernel does not say. All that changed are then in the next list that it gives.
+    pub(crate) fn tasks(&mut self, all: bool) -> Result<TaskList, BpfError> {
+        let is_whole = all || self.list_failed;
+        if let Some(globals) = self.skeleton.maps.bss_data.as_deref_mut() {
+            globals.list_all = is_whole.into();
+        }
+        // What a list that fails halfway had given is lost.
+        self.list_failed = true;
+        let tasks = self.listed()?;
+        self.list_failed = false;
+        Ok(TaskList { tasks, is_whole })
+    }
+
+    fn listed(&self) -> Result<Vec<TaskCounts>, BpfError> {
         let Some(link) = &self.skeleton.links.dump else { return Ok(Vec::new()) };
         let mut iter = Iter::new(link).map_err(|error| refused("asking for the tasks", &error))?;
         let mut bytes = Vec::new();

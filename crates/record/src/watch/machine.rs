@@ -66,7 +66,9 @@ impl MachineWatch {
         let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
         let options = Options { source, mode, sample, ..Options::new(Target::Machine, PathBuf::new()) };
         let (mut header, chosen, _) = session::prepare(&options, &facts)?;
-        let source = opened(&options, chosen, &mut header)?;
+        let mut source = opened(&options, chosen, &mut header)?;
+        // Thousands of tasks that sleep are to cost nothing.
+        source.only_changes();
         let mut watch = Watch::of(source, header, None, Detail::Everything);
         let mut last = watch.snapshot();
         watch.source.counted();
@@ -103,6 +105,9 @@ impl MachineWatch {
     pub fn delta(&mut self) -> MachineDelta {
         let before = KernelReading::read();
         let now = self.watch.snapshot();
+        if let Some(tasks) = self.watch.source.tasks_before() {
+            self.last.tables.tasks = tasks;
+        }
         let mut counted = self.watch.source.counted();
         let system = difference(&self.system, &self.watch.system);
         let Delta { mut header, mut tables } = now.delta(&self.last, &Growth::default());

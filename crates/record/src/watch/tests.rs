@@ -94,3 +94,48 @@ fn samples_can_be_looked_at_before_the_end() {
         assert!(row.cgroup.as_ref().is_some_and(|path| path.starts_with('/')), "{row:?}");
     }
 }
+
+/// Voluntary switches of one of our threads, by the kernel's own file.
+fn slept(tid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    line.trim().parse().unwrap()
+}
+
+/// The kernel lists only tasks that did something. A thread that sleeps is in no list, and nothing of what it does later is lost.
+#[test]
+fn what_a_thread_does_between_sleeps_adds_up_to_the_kernels_count() {
+    if let Err(why) = Facts::read().bpf {
+        return eprintln!("SKIP what_a_thread_does_between_sleeps_adds_up_to_the_kernels_count: {why}");
+    }
+    let (orders, ordered) = std::sync::mpsc::channel::<u32>();
+    let (says, said) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        says.send(crate::task_info::own_tid()).unwrap();
+        for naps in ordered {
+            (0..naps).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
+            says.send(0).unwrap();
+        }
+    });
+    let tid = said.recv().unwrap();
+    // Until it has fallen asleep.
+    let settle = || std::thread::sleep(Duration::from_millis(50));
+    settle();
+    let mut watch = MachineWatch::begin(Some(SourceKind::BpfCounts), DEFAULT_SAMPLE).unwrap();
+    let (before, mut sum) = (slept(tid), 0);
+    for naps in [300, 0, 0, 200, 0, 1] {
+        if naps > 0 {
+            orders.send(naps).unwrap();
+            said.recv().unwrap();
+            settle();
+        }
+        let delta = watch.delta();
+        let row = delta.tables.tasks.iter().find(|row| row.tid == tid);
+        assert_eq!(row.is_some(), naps > 0, "{naps} naps: {row:?}");
+        sum += row.map_or(0, |row| row.voluntary);
+        assert_eq!(sum, slept(tid) - before, "after {naps} naps");
+    }
+    assert!(sum >= 501, "{sum}");
+    drop(orders);
+    thread.join().unwrap();
+}

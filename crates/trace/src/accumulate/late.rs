@@ -20,7 +20,7 @@ impl Late {
             Event::Wake(wake) => *self.by_cpu.entry(wake.cpu).or_default() += 1,
             Event::Life(_) => self.lives += 1,
             // What they took of a wait stays with the task that they interrupted.
-            Event::Interrupts(_) => {}
+            Event::Interrupts(_) | Event::Idle(_) => {}
         }
     }
 

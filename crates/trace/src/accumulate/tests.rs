@@ -435,6 +435,44 @@ fn another_cpu_was_idle_only_where_the_task_may_use_it() {
     }
 }
 
+/// Of a recording of one task, the source says which CPUs are idle while it waits: the same waits give the same time as with all CPUs in view.
+#[test]
+fn where_some_tasks_count_the_source_says_which_cpus_are_idle() {
+    let idle = |at_ns, cpus| Event::Idle(Idle { at_ns, cpus });
+    for (cpus, told, idle_ns) in [
+        (None, true, Some(130)),
+        (Some("0,2"), true, Some(30)),
+        (Some("0"), true, Some(0)),
+        (None, false, None),
+    ] {
+        let mut accumulator = Accumulator::new(0, caches(), true);
+        if told {
+            accumulator.is_told_idle();
+        }
+        let scheduling = Scheduling { cpus: cpus.map(|list| list.parse().unwrap()), ..Scheduling::default() };
+        accumulator.follow(&TaskInfo { scheduling, ..known(5) });
+        let events = [
+            // What was so when nothing waited is not said; the first wait says it anew.
+            idle(10, 0b110),
+            wake(100, 1, 5, 9),
+            idle(101, 0b000),
+            idle(200, 0b010),
+            idle(300, 0b000),
+            switch(400, 0, 6, PrevState::Sleeping, 5),
+            switch(500, 0, 5, PrevState::Runnable, 6),
+            idle(501, 0b100),
+            idle(530, 0b000),
+            switch(600, 0, 6, PrevState::Sleeping, 5),
+        ];
+        for event in &events {
+            accumulator.take(event, &mut Vec::new());
+        }
+        let tables = accumulator.snapshot(1000, History::Whole, &|_| None);
+        let row = tables.tasks.iter().find(|row| row.tid == 5).unwrap();
+        assert_eq!((row.wait_ns, row.idle_elsewhere_ns), (400, idle_ns), "{cpus:?}");
+    }
+}
+
 proptest! {
     /// Whatever runs: the parts of a task's waits are its waits.
     #[test]

@@ -200,6 +200,18 @@ impl IdleCpus {
         }
     }
 
+    /// These of the first 64 CPUs are idle, and no other of them.
+    pub(super) fn note_all(&mut self, cpus: u64, at_ns: u64) {
+        let before =
+            self.idle.iter().take(64).zip(0..).fold(0, |cpus, (idle, cpu)| cpus | u64::from(*idle) << cpu);
+        let mut changed = before ^ cpus;
+        while changed != 0 {
+            let cpu = changed.trailing_zeros();
+            self.note(cpu, cpus >> cpu & 1 == 1, at_ns);
+            changed &= changed - 1;
+        }
+    }
+
     /// How long one of the set's CPUs was idle, until `at_ns`. For a set of one it is nothing, since it is the one that the task
     /// waits for.
     pub(super) fn ns(&self, set: CpuSet, at_ns: u64) -> Option<u64> {

@@ -1,15 +1,20 @@
 //! The tasks that are counted and have not ended, as the kernel lists them. This file has what is special about its readings.
 //!
 //! - The kernel's sums begin with the task. What a task had done before it was counted is its base, which is taken off.
+//! - A list has only the tasks that did something since the list before, unless it is a whole one.
 //! - A task that exits is left out of the list when it is dead, and its record may come later. Between the two it is as it was when it was last
 //!   listed: without it, sums would fall.
 //! - A thread that executes another program takes over the number and the birth of its process; see [`TaskKey`].
 //! - Some counts have 32 bits and wrap around when those are full.
 //! - A reading in which a counter fell is older than the one before. It is left out, and the next one has all that is missing in it.
 
-use crate::sources::counts::{ClassSums, TaskCounts, TaskKey};
+mod changes;
+
+use super::living::Living;
+use crate::sources::counts::{TaskCounts, TaskKey, TaskList};
+pub(super) use changes::Changes;
+use changes::sharers;
 use std::collections::{BTreeMap, HashSet};
-use swtch_trace::growth::Growth;
 
 /// Where ends were lost, a task that the kernel has not listed for so long has ended, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
@@ -21,37 +26,25 @@ const WAIT: usize = 3;
 pub(super) struct CountedTask {
     /// As it was when the kernel last listed it.
     pub(super) now: TaskCounts,
-    /// In a watch: as it was at the list before.
-    pub(super) before: Option<Box<TaskCounts>>,
+    /// In a watch, of one that the last list had: as it was at the list before.
+    before: Option<Box<TaskCounts>>,
     /// The kernel's sums before it was counted.
     base: [u64; 6],
     /// Time stopped by a quota that is not yet part of a wait: the two are not read at one moment.
     quota_left_ns: u64,
-    /// The last list that it was in, and since when it is in none, ns.
+    /// The last list that it was in, and since when it is in no whole one, ns.
     round: u64,
     unlisted_ns: Option<u64>,
-}
-
-/// What a watch wants to know of the readings beyond the tasks' own sums.
-#[derive(Default)]
-pub(super) struct Changes {
-    /// Waits of all tasks that were seen, by class, since the watch began, and how many waits there were.
-    pub(super) waits: ClassSums,
-    pub(super) arrivals: u64,
-    /// The part of the waits in which a quota stopped the tasks, ns, by the number of their cgroup; nothing of groups without any.
-    pub(super) quota_ns: BTreeMap<u64, u64>,
-    /// On how many CPUs the tasks of each cgroup with a quota waited at a time, by the last list.
-    sharers: BTreeMap<u64, u64>,
-    /// Readings in which a counter fell.
-    pub(super) backwards: u64,
-    /// A task that waited for longer than it was watched.
-    pub(super) too_long: Option<String>,
 }
 
 /// The tasks, by what identifies them.
 pub(super) struct CountedTasks {
     tasks: BTreeMap<TaskKey, CountedTask>,
+    living: Living,
     round: u64,
+    /// Those that the last list had, and when it was read, ns, if it was not a whole one.
+    listed: Vec<TaskKey>,
+    partial_ns: Option<u64>,
     /// Tasks that were created later are counted from their birth on.
     since_ns: u64,
     /// CPUs of the machine.
@@ -67,7 +60,10 @@ impl CountedTasks {
     pub(super) fn new(is_watch: bool, since_ns: u64, cpus: usize) -> Self {
         Self {
             tasks: BTreeMap::new(),
+            living: Living::default(),
             round: 0,
+            listed: Vec::new(),
+            partial_ns: None,
             since_ns,
             cpus: cpus.max(1) as u64,
             adopted: HashSet::new(),
@@ -85,9 +81,40 @@ impl CountedTasks {
         self.tasks.values_mut().for_each(|task| change(&mut task.now));
     }
 
-    /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &CountedTask> {
-        self.tasks.values()
+    /// Changes each of those that the last list had.
+    pub(super) fn update_listed(&mut self, change: impl Fn(&mut TaskCounts)) {
+        for key in &self.listed {
+            if let Some(task) = self.tasks.get_mut(key) {
+                change(&mut task.now);
+            }
+        }
+    }
+
+    /// All of them, each with what it was at the list before in a watch.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&TaskCounts, Option<&TaskCounts>)> {
+        self.tasks.values().map(|task| self.with_before(task))
+    }
+
+    /// The same of those that the last list had and that have not ended since.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (&TaskCounts, Option<&TaskCounts>)> {
+        let listed = self.listed.iter().filter_map(|key| self.tasks.get(key));
+        listed.map(|task| self.with_before(task))
+    }
+
+    fn with_before<'a>(&self, task: &'a CountedTask) -> (&'a TaskCounts, Option<&'a TaskCounts>) {
+        // What the last list did not have has not changed.
+        let stands_still = self.changes.is_some() && task.round != self.round;
+        (&task.now, if stands_still { Some(&task.now) } else { task.before.as_deref() })
+    }
+
+    /// They are known to have been there until then, ns, also those that the last list did not have; nothing where it had all.
+    pub(super) fn there_until_ns(&self) -> Option<u64> {
+        self.partial_ns
+    }
+
+    /// All together.
+    pub(super) fn living(&self) -> &Living {
+        &self.living
     }
 
     /// How many there are.
@@ -100,38 +127,22 @@ impl CountedTasks {
         self.changes.as_mut()
     }
 
-    /// Takes the kernel's list. Returns tasks that have ended without a word of it, which happens only where `ends_were_lost`.
-    pub(super) fn list(
-        &mut self,
-        listed: Vec<TaskCounts>,
-        now_ns: u64,
-        ends_were_lost: bool,
-    ) -> Vec<TaskCounts> {
+    /// Takes the kernel's list, read at `now_ns`. Returns tasks that have ended without a word of it, which happens only where `ends_were_lost`.
+    pub(super) fn list(&mut self, list: TaskList, now_ns: u64, ends_were_lost: bool) -> Vec<TaskCounts> {
         self.round += 1;
-        let round = self.round;
+        self.listed.clear();
+        self.partial_ns = (!list.is_whole).then_some(now_ns);
         if let Some(changes) = &mut self.changes {
-            changes.sharers = sharers(&self.tasks, &listed, self.cpus);
+            changes.sharers = sharers(&self.tasks, &list.tasks, self.cpus);
         }
-        for mut task in listed {
-            let key = task.key();
-            self.rename(&task);
-            let changes = self.changes.as_mut();
-            if let Some(known) = self.tasks.get_mut(&key) {
-                known.read(task, round, changes);
-                continue;
-            }
-            let is_born = task.start_ns >= self.since_ns && !self.adopted.remove(&task.tid);
-            let base = if is_born { [0; 6] } else { task.sums().map(|sum| *sum) };
-            if !is_born {
-                task.first_ns = task.last_ns;
-            }
-            take_off(&mut task, &base);
-            let quota_left_ns = changes.map_or(0, |changes| changes.note(None, &mut task).1);
-            let new = CountedTask { now: task, before: None, base, quota_left_ns, round, unlisted_ns: None };
-            self.tasks.insert(key, new);
+        for task in list.tasks {
+            self.read(task);
         }
         let mut over = Vec::new();
-        let is_watch = self.changes.is_some();
+        if !list.is_whole {
+            return over;
+        }
+        let round = self.round;
         self.tasks.retain(|_, task| {
             if task.round == round {
                 return true;
@@ -139,13 +150,37 @@ impl CountedTasks {
             let since_ns = *task.unlisted_ns.get_or_insert(now_ns);
             let is_over = ends_were_lost && now_ns.saturating_sub(since_ns) >= GIVEN_UP_NS;
             if is_over {
+                self.living.leave(&task.now);
                 over.push(std::mem::take(&mut task.now));
-            } else if is_watch {
-                task.stand_still();
             }
             !is_over
         });
         over
+    }
+
+    /// Takes a task of the list.
+    fn read(&mut self, mut task: TaskCounts) {
+        let key = task.key();
+        self.rename(&task);
+        self.listed.push(key);
+        let changes = self.changes.as_mut();
+        if let Some(known) = self.tasks.get_mut(&key) {
+            self.living.leave(&known.now);
+            known.read(task, self.round, changes);
+            self.living.enter(&known.now);
+            return;
+        }
+        let is_born = task.start_ns >= self.since_ns && !self.adopted.remove(&task.tid);
+        let base = if is_born { [0; 6] } else { task.sums().map(|sum| *sum) };
+        if !is_born {
+            task.first_ns = task.last_ns;
+        }
+        take_off(&mut task, &base);
+        let quota_left_ns = changes.map_or(0, |changes| changes.note(None, &mut task).1);
+        self.living.enter(&task);
+        let round = self.round;
+        let new = CountedTask { now: task, before: None, base, quota_left_ns, round, unlisted_ns: None };
+        self.tasks.insert(key, new);
     }
 
     /// A thread that executed another program has the birth of its process, which is earlier.
@@ -172,6 +207,7 @@ impl CountedTasks {
             return (false, None);
         }
         if let Some(known) = &known {
+            self.living.leave(&known.now);
             take_off(task, &known.base);
             (task.first_ns, task.priced) = (known.now.first_ns, known.now.priced);
             task.quota_ns = known.now.quota_ns;
@@ -181,20 +217,6 @@ impl CountedTasks {
         }
         (true, known.map(|known| known.now))
     }
-}
-
-/// For each cgroup with a quota, on how many CPUs its tasks waited at a time. It is at most as many as there are of
-/// either.
-fn sharers(tasks: &BTreeMap<TaskKey, CountedTask>, listed: &[TaskCounts], cpus: u64) -> BTreeMap<u64, u64> {
-    let mut sharers: BTreeMap<u64, u64> = BTreeMap::new();
-    for task in listed.iter().filter(|task| task.group_throttled_ns > 0) {
-        let known = tasks.get(&task.key());
-        if known.is_some_and(|known| task.wait_ns > known.now.wait_ns + known.base[WAIT]) {
-            let count = sharers.entry(task.group).or_default();
-            *count = (*count + 1).min(cpus);
-        }
-    }
-    sharers
 }
 
 /// Takes off what a task had done before it was counted.
@@ -228,74 +250,6 @@ impl CountedTask {
     }
 }
 
-impl Changes {
-    /// Notes what a task did since it was last read, of one that exists nothing where a counter fell. Counts of 32 bits go on in `now` where
-    /// they wrapped around. Returns whether a counter fell, and the time stopped by a quota that is not yet part of a wait.
-    fn note(&mut self, known: Option<&CountedTask>, now: &mut TaskCounts) -> (bool, u64) {
-        let none = TaskCounts::default();
-        let before = known.map_or(&none, |known| &known.now);
-        let growth = Growth::default();
-        if let Some(seen) = now.seen.as_mut() {
-            for (now, before) in seen.migrations.iter_mut().zip(before.seen.migrations) {
-                *now = before + growth.of_32_bits(before as u32, *now as u32);
-            }
-        }
-        for (now, before) in now.counters().into_iter().zip(before.counters()) {
-            growth.of(before, now);
-        }
-        let mut waits = ClassSums::default();
-        if !now.seen.is_nothing() {
-            waits.grow(before.seen.waits.counts(), now.seen.waits.counts(), &growth);
-        }
-        let fell = growth.fell() > 0;
-        self.backwards += u64::from(fell);
-        if fell && !now.ended {
-            return (true, 0);
-        }
-        let wait_ns = now.wait_ns.saturating_sub(before.wait_ns);
-        if before.arrivals > 0 {
-            self.judge(now, wait_ns);
-        }
-        if !now.seen.is_nothing() {
-            self.waits.add(&waits);
-        }
-        self.arrivals += now.arrivals.saturating_sub(before.arrivals);
-        let left_ns = known.map_or(0, |known| known.quota_left_ns);
-        // A task that changed its CPU was stopped on several: then it is the part of each that waited in its cgroup. That of an ended task is gone.
-        let (queue, throttled_ns) = now.throttled;
-        let stopped_ns = left_ns
-            + match known {
-                None => 0,
-                Some(_) if now.moves == before.moves && queue == before.throttled.0 => {
-                    throttled_ns.saturating_sub(before.throttled.1)
-                }
-                Some(_) => {
-                    let sharers = self.sharers.get(&now.group).copied().unwrap_or(1);
-                    now.group_throttled_ns.saturating_sub(before.group_throttled_ns) / sharers
-                }
-            };
-        let part_ns = stopped_ns.min(wait_ns);
-        now.quota_ns = before.quota_ns + part_ns;
-        if part_ns > 0 {
-            *self.quota_ns.entry(now.group).or_default() += part_ns;
-        }
-        // A wait that lasts is not yet among the waits. Of a task that slept meanwhile, the rest was not a wait.
-        (fell, if now.waiting { stopped_ns - part_ns } else { 0 })
-    }
-
-    /// A wait is counted when it ends. One of a task that came to a CPU before began after that, while the task was watched.
-    fn judge(&mut self, task: &TaskCounts, waited_ns: u64) {
-        let watched_ns = task.last_ns.saturating_sub(task.first_ns);
-        // The clocks of CPUs that are not quite the same differ by less.
-        if waited_ns > watched_ns + watched_ns / 100 + 1_000_000_000 {
-            self.too_long.get_or_insert_with(|| {
-                let tid = task.tid;
-                format!("task {tid} waited for {waited_ns} ns, and was watched for {watched_ns} ns")
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,43 +262,74 @@ mod tests {
     }
 
     fn sum(tasks: &CountedTasks) -> u64 {
-        tasks.iter().map(|task| task.now.voluntary).sum()
+        let sum = tasks.iter().map(|(now, _)| now.voluntary).sum();
+        assert_eq!(tasks.living().sums.voluntary, sum, "what is kept is the sum");
+        sum
     }
 
     /// What the tasks that exist did between the last two lists.
     fn since(tasks: &CountedTasks) -> u64 {
-        let before = |task: &CountedTask| task.before.as_ref().map_or(0, |before| before.voluntary);
-        tasks.iter().map(|task| task.now.voluntary - before(task)).sum()
+        let before = |before: Option<&TaskCounts>| before.map_or(0, |before| before.voluntary);
+        tasks.iter().map(|(now, then)| now.voluntary - before(then)).sum()
+    }
+
+    fn all(tasks: Vec<TaskCounts>) -> TaskList {
+        TaskList { tasks, is_whole: true }
+    }
+
+    #[test]
+    fn a_list_of_what_changed_leaves_all_others_as_they_are() {
+        let mut tasks = CountedTasks::new(true, 0, 2);
+        tasks.list(all(vec![task(1, 1, 1, 10), task(2, 2, 2, 5), task(3, 3, 3, 1)]), 5, false);
+        assert_eq!(tasks.there_until_ns(), None);
+        let part = |tasks| TaskList { tasks, is_whole: false };
+        // The third has ended, and its end was lost: no list of what changed says so, however late it is.
+        tasks.list(part(vec![task(1, 1, 1, 12)]), GIVEN_UP_NS, true);
+        assert_eq!((tasks.len(), sum(&tasks), since(&tasks)), (3, 18, 2));
+        assert_eq!(tasks.there_until_ns(), Some(GIVEN_UP_NS));
+        let changed: Vec<(u64, u64)> =
+            tasks.listed().map(|(now, before)| (now.voluntary, before.unwrap().voluntary)).collect();
+        assert_eq!(changed, [(12, 10)]);
+        tasks.list(part(vec![task(2, 2, 2, 6)]), 2 * GIVEN_UP_NS, true);
+        assert_eq!((sum(&tasks), since(&tasks)), (19, 1), "what the first did before is not new");
+        let rest = || vec![task(1, 1, 1, 12), task(2, 2, 2, 6)];
+        assert!(tasks.list(all(rest()), 3 * GIVEN_UP_NS, true).is_empty());
+        assert_eq!(tasks.list(all(rest()), 4 * GIVEN_UP_NS, true), [task(3, 3, 3, 1)]);
+        assert_eq!((tasks.len(), sum(&tasks)), (2, 18));
+        // One that was listed and has ended is not among those that changed.
+        tasks.list(part(vec![task(2, 2, 2, 7)]), 5 * GIVEN_UP_NS, true);
+        assert_eq!(tasks.end(&mut task(2, 2, 2, 9)).1.unwrap().voluntary, 7);
+        assert_eq!((tasks.listed().count(), sum(&tasks)), (0, 12));
     }
 
     #[test]
     fn a_task_on_its_way_out_stays_until_its_end_is_counted() {
         let mut tasks = CountedTasks::new(false, 0, 2);
         let leaving = || task(2, 2, 20, 5);
-        assert!(tasks.list(vec![task(1, 1, 10, 3), leaving()], 0, false).is_empty());
+        assert!(tasks.list(all(vec![task(1, 1, 10, 3), leaving()]), 0, false).is_empty());
         // However long it waits: its end will be counted.
         for round in 1..5 {
-            assert!(tasks.list(vec![task(1, 1, 10, 3 + round)], round * GIVEN_UP_NS, false).is_empty());
+            assert!(tasks.list(all(vec![task(1, 1, 10, 3 + round)]), round * GIVEN_UP_NS, false).is_empty());
             assert_eq!(sum(&tasks), 8 + round);
         }
         assert_eq!(tasks.end(&mut task(2, 2, 20, 6)), (true, Some(leaving())));
         assert_eq!(sum(&tasks), 7);
-        tasks.list(vec![task(1, 1, 10, 7)], 5 * GIVEN_UP_NS, false);
+        tasks.list(all(vec![task(1, 1, 10, 7)]), 5 * GIVEN_UP_NS, false);
         assert_eq!((tasks.len(), sum(&tasks)), (1, 7));
     }
 
     #[test]
     fn a_thread_that_executes_another_program_is_counted_once() {
         let mut tasks = CountedTasks::new(true, 0, 2);
-        tasks.list(vec![task(1, 1, 10, 3), task(1, 7, 17, 4)], 0, false);
+        tasks.list(all(vec![task(1, 1, 10, 3), task(1, 7, 17, 4)]), 0, false);
         // The first thread has ended with the other's number, which has its number and its birth.
         let mut first = TaskCounts { tid: 7, ..task(1, 1, 10, 3) };
         assert_eq!(tasks.end(&mut first).1.unwrap().voluntary, 3);
         let other = |voluntary| TaskCounts { tid: 1, start_ns: 10, ..task(1, 7, 17, voluntary) };
-        tasks.list(vec![other(5)], 1, false);
+        tasks.list(all(vec![other(5)]), 1, false);
         assert_eq!((tasks.len(), sum(&tasks), since(&tasks)), (1, 5, 1));
         // A later thread at the same place is another task.
-        tasks.list(vec![other(5), task(1, 7, 30, 2)], 2, false);
+        tasks.list(all(vec![other(5), task(1, 7, 30, 2)]), 2, false);
         assert_eq!((tasks.len(), sum(&tasks)), (2, 7));
         assert_eq!(tasks.end(&mut other(6)).1.unwrap().voluntary, 5);
         assert_eq!(tasks.len(), 1);
@@ -353,29 +338,29 @@ mod tests {
     #[test]
     fn where_ends_were_lost_a_task_is_given_up_once_and_after_a_time() {
         let mut tasks = CountedTasks::new(false, 0, 2);
-        tasks.list(vec![task(2, 2, 20, 5)], 0, true);
-        assert!(tasks.list(Vec::new(), 100, true).is_empty());
-        assert!(tasks.list(Vec::new(), GIVEN_UP_NS + 99, true).is_empty());
-        assert_eq!(tasks.list(Vec::new(), GIVEN_UP_NS + 100, true), [task(2, 2, 20, 5)]);
+        tasks.list(all(vec![task(2, 2, 20, 5)]), 0, true);
+        assert!(tasks.list(all(Vec::new()), 100, true).is_empty());
+        assert!(tasks.list(all(Vec::new()), GIVEN_UP_NS + 99, true).is_empty());
+        assert_eq!(tasks.list(all(Vec::new()), GIVEN_UP_NS + 100, true), [task(2, 2, 20, 5)]);
         assert_eq!(tasks.len(), 0);
-        assert!(tasks.list(Vec::new(), 3 * GIVEN_UP_NS, true).is_empty());
+        assert!(tasks.list(all(Vec::new()), 3 * GIVEN_UP_NS, true).is_empty());
     }
 
     #[test]
     fn what_a_task_did_counts_once_however_it_is_told() {
         let mut tasks = CountedTasks::new(true, 0, 2);
-        tasks.list(vec![task(1, 1, 1, 10), task(2, 2, 2, 5)], 0, false);
+        tasks.list(all(vec![task(1, 1, 1, 10), task(2, 2, 2, 5)]), 0, false);
         assert_eq!(since(&tasks), 15);
-        tasks.list(vec![task(1, 1, 1, 12), task(2, 2, 2, 5)], 1, false);
+        tasks.list(all(vec![task(1, 1, 1, 12), task(2, 2, 2, 5)]), 1, false);
         assert_eq!(since(&tasks), 2);
         // It ends between two lists, and is missing in the next.
         assert_eq!(tasks.end(&mut task(2, 2, 2, 9)).1.unwrap().voluntary, 5);
-        tasks.list(vec![task(1, 1, 1, 12)], 2, false);
+        tasks.list(all(vec![task(1, 1, 1, 12)]), 2, false);
         assert_eq!(since(&tasks), 0);
         // It was never listed.
         assert_eq!(tasks.end(&mut task(3, 3, 3, 7)), (true, None));
         // It is not there any more, and nothing is counted twice.
-        tasks.list(vec![], 3, false);
+        tasks.list(all(vec![]), 3, false);
         assert_eq!((since(&tasks), tasks.len()), (0, 1));
         assert_eq!(tasks.end(&mut task(1, 1, 1, 13)).1.unwrap().voluntary, 12);
     }
@@ -388,15 +373,15 @@ mod tests {
             seen: SeenOfTask { migrations: [0, 0, migrations], ..SeenOfTask::default() }.into(),
             ..task(1, 1, 1, voluntary)
         };
-        tasks.list(vec![at(100, 7)], 0, false);
-        tasks.list(vec![at(90, 5)], 1, false);
+        tasks.list(all(vec![at(100, 7)]), 0, false);
+        tasks.list(all(vec![at(90, 5)]), 1, false);
         assert_eq!((since(&tasks), tasks.changes().unwrap().backwards), (0, 1));
-        tasks.list(vec![at(110, 8)], 2, false);
-        let found = tasks.iter().next().unwrap();
-        let before = found.before.as_ref().unwrap();
-        assert_eq!((found.now.voluntary - before.voluntary, found.now.run_ns - before.run_ns), (10, 100));
+        tasks.list(all(vec![at(110, 8)]), 2, false);
+        let (now, before) = tasks.iter().next().unwrap();
+        let before = before.unwrap();
+        assert_eq!((now.voluntary - before.voluntary, now.run_ns - before.run_ns), (10, 100));
         assert_eq!(
-            (before.seen.migrations[2], found.now.seen.migrations[2]),
+            (before.seen.migrations[2], now.seen.migrations[2]),
             (7, 8),
             "not 20 switches and 3 moves"
         );
@@ -407,9 +392,9 @@ mod tests {
         // One that was full goes on.
         let full = u64::from(u32::MAX);
         for (voluntary, migrations) in [(1, 1 << 30), (2, 2 << 30), (3, 3 << 30), (4, full), (5, 4)] {
-            tasks.list(vec![at(voluntary, migrations)], 3, false);
+            tasks.list(all(vec![at(voluntary, migrations)]), 3, false);
         }
-        assert_eq!(tasks.iter().next().unwrap().now.seen.migrations[2], full + 5);
+        assert_eq!(tasks.iter().next().unwrap().0.seen.migrations[2], full + 5);
     }
 
     #[test]
@@ -424,7 +409,7 @@ mod tests {
             ..task(1, 1, 1, 1)
         };
         let mut part = |task: TaskCounts| {
-            tasks.list(vec![task], 0, false);
+            tasks.list(all(vec![task]), 0, false);
             std::mem::take(&mut tasks.changes().unwrap().quota_ns).get(&9).copied().unwrap_or(0)
         };
         // Before it was counted, its run queue had been stopped, too.
@@ -453,10 +438,14 @@ mod tests {
             ..task(1, tid, 1, 1)
         };
         let before = |tid| at(tid, 0, 0, (77, 1000), 5000);
-        tasks.list(vec![before(1), before(2), before(3)], 0, false);
+        tasks.list(all(vec![before(1), before(2), before(3)]), 0, false);
         // The second stayed; the third slept.
         let third = at(3, 0, 1, (78, 2000), 5060);
-        tasks.list(vec![at(1, 100, 1, (78, 2000), 5060), at(2, 100, 0, (77, 1010), 5060), third], 1, false);
+        tasks.list(
+            all(vec![at(1, 100, 1, (78, 2000), 5060), at(2, 100, 0, (77, 1010), 5060), third]),
+            1,
+            false,
+        );
         assert_eq!(tasks.changes().unwrap().quota_ns, [(9, 30 + 10)].into());
     }
 
@@ -465,9 +454,9 @@ mod tests {
         let mut tasks = CountedTasks::new(false, 100, 2);
         // The first was there, the second was created since, the third came from elsewhere, the fourth had ended before all began.
         tasks.adopt(&[3]);
-        tasks.list(vec![task(1, 1, 10, 50), task(2, 2, 110, 5), task(3, 3, 120, 70)], 0, false);
+        tasks.list(all(vec![task(1, 1, 10, 50), task(2, 2, 110, 5), task(3, 3, 120, 70)]), 0, false);
         assert_eq!(sum(&tasks), 5);
-        tasks.list(vec![task(1, 1, 10, 52), task(2, 2, 110, 6), task(3, 3, 120, 73)], 1, false);
+        tasks.list(all(vec![task(1, 1, 10, 52), task(2, 2, 110, 6), task(3, 3, 120, 73)]), 1, false);
         assert_eq!(sum(&tasks), 2 + 6 + 3);
         let mut ends = [task(1, 1, 10, 53), task(3, 3, 120, 75), task(4, 4, 9, 8), task(5, 5, 130, 4)];
         let counted = ends.each_mut().map(|end| tasks.end(end).0);
@@ -485,12 +474,12 @@ mod tests {
         };
         let mut tasks = CountedTasks::new(true, 0, 2);
         // It may have waited since before it was watched.
-        tasks.list(vec![at(0, 0)], 0, false);
-        tasks.list(vec![at(1 << 40, 1)], 1, false);
+        tasks.list(all(vec![at(0, 0)]), 0, false);
+        tasks.list(all(vec![at(1 << 40, 1)]), 1, false);
         assert_eq!(tasks.changes().unwrap().too_long, None);
-        tasks.list(vec![at((1 << 40) + 5_000_000_000, 2)], 2, false);
+        tasks.list(all(vec![at((1 << 40) + 5_000_000_000, 2)]), 2, false);
         assert_eq!(tasks.changes().unwrap().too_long, None);
-        tasks.list(vec![at(1 << 41, 3)], 3, false);
+        tasks.list(all(vec![at(1 << 41, 3)]), 3, false);
         assert!(tasks.changes().unwrap().too_long.as_ref().unwrap().contains("task 1 waited"));
     }
 }

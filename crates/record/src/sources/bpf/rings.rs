@@ -2,16 +2,18 @@
 
 use super::horizon::{CpuRound, Horizon, RingState};
 use super::shared::{
-    ENTERING, EVENT_INTERRUPTS, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP,
-    FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, FLAG_THROTTLED, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_NAME,
-    INFO_SEEN, INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    ENTERING, EVENT_IDLE, EVENT_INTERRUPTS, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST,
+    FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, FLAG_THROTTLED, INFO_EXEC, INFO_EXIT,
+    INFO_FORK, INFO_NAME, INFO_SEEN, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::{Drained, Ring, comm};
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
-use swtch_trace::event::{Counts, Event, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
+use swtch_trace::event::{
+    Counts, Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake,
+};
 use swtch_trace::tables::SchedPolicy;
 use swtch_units::CpuId;
 
@@ -222,6 +224,10 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             cpu,
             ns: raw.cost_ns.into(),
             over_ns: raw.voluntary.into(),
+        })),
+        EVENT_IDLE => Some(Event::Idle(Idle {
+            at_ns: raw.at_ns,
+            cpus: u64::from(raw.other) << 32 | u64::from(raw.tid),
         })),
         _ => None,
     }

@@ -11,6 +11,7 @@ use crate::sources::ring::Lapped;
 pub(super) const EVENT_SWITCH: u8 = 1;
 pub(super) const EVENT_WAKE: u8 = 2;
 pub(super) const EVENT_INTERRUPTS: u8 = 3;
+pub(super) const EVENT_IDLE: u8 = 4;
 
 pub(super) const FLAG_PREEMPT: u8 = 1 << 0;
 pub(super) const FLAG_ADDRESS_SPACE: u8 = 1 << 1;

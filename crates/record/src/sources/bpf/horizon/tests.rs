@@ -253,7 +253,7 @@ fn cpu_of(event: &Event) -> u32 {
         Event::Switch(switch) => switch.cpu,
         Event::Wake(wake) => wake.cpu,
         Event::Interrupts(interrupts) => interrupts.cpu,
-        Event::Life(_) => u32::MAX,
+        Event::Life(_) | Event::Idle(_) => u32::MAX,
     }
 }
 
