@@ -3,7 +3,9 @@
 use crate::metric::Figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_stats::{LEAST_LAUNCHES, Side, compare_launches, compare_runs, holm, median, rank_sum};
+use swtch_stats::{
+    LEAST_LAUNCHES, Side, compare_launches, compare_pairs, compare_runs, holm, median, rank_sum,
+};
 use swtch_units::input_error::Checks;
 use swtch_units::{Unit, words};
 
@@ -26,6 +28,8 @@ words! {
 pub enum RunOrder {
     /// Independent runs, those of both sides in mixed order.
     Mixed,
+    /// Runs in turns: those at the same place of both sides ran one after the other.
+    Pairs,
     /// Runs of one side, then of the other: a change of the machine between them looks like one of the program. So intervals are wider.
     Apart,
     /// The same input gives the same value, as in a simulation: any difference is one.
@@ -100,6 +104,8 @@ impl Change {
                 return Some(change);
             }
             RunOrder::Mixed => compare_runs(old.launches, new.launches),
+            RunOrder::Pairs => compare_pairs(old.launches, new.launches)
+                .or_else(|_| compare_runs(old.launches, new.launches)),
             RunOrder::Apart => compare_launches(old, new),
         };
         let fewest = old.launches.len().min(new.launches.len());

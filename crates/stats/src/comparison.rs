@@ -1,5 +1,9 @@
 //! Whether two machines, builds or settings differ by more than runs of the same one do.
 
+mod pairs;
+
+pub use pairs::{LEAST_PAIRS, compare_pairs};
+
 use crate::intervals::Interval;
 use crate::moments::{mean, variance};
 use crate::quantiles::{median, sorted};
@@ -121,9 +125,12 @@ fn compare(old: Side<'_>, new: Side<'_>, run_share: f64) -> Result<Difference, U
     }
     let before = Level::of(old, run_share).ok_or(Undecided::OldNotPositive)?;
     let after = Level::of(new, run_share).ok_or(Undecided::NewNotPositive)?;
-    let ratio = new.figure / old.figure;
     let difference = after.mean - before.mean;
-    let (half_width, p) = before.spread_with(after, difference);
+    Ok(decided(new.figure / old.figure, difference, before.spread_with(after, difference)))
+}
+
+/// From the printed ratio, the difference of the logarithms, half the width of its interval, and its probability.
+fn decided(ratio: f64, difference: f64, (half_width, p): (f64, f64)) -> Difference {
     // The ratio itself, not its logarithm's exponential, so that it is within its interval to the last digit.
     let interval = Interval {
         low: (difference - half_width).exp().min(ratio),
@@ -132,7 +139,7 @@ fn compare(old: Side<'_>, new: Side<'_>, run_share: f64) -> Result<Difference, U
     let holds_one = interval.low <= 1.0 && 1.0 <= interval.high;
     let tail = 1.0 - RATIO_CONFIDENCE;
     // The printed figures may say the opposite of the launches, or nothing: then nothing is found.
-    Ok(Difference { ratio, interval, p: if holds_one { p.max(tail) } else { p.min(tail) } })
+    Difference { ratio, interval, p: if holds_one { p.max(tail) } else { p.min(tail) } }
 }
 
 /// A side as its logarithms say it.

@@ -36,8 +36,8 @@ pub use change_points::{Segment, piecewise_linear};
 pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
 pub use cluster_ratio::{ClusterRatio, LEAST_WINDOWS};
 pub use comparison::{
-    Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches, compare_runs,
-    difference_of_runs,
+    Difference, LEAST_LAUNCHES, LEAST_PAIRS, RATIO_CONFIDENCE, Side, Undecided, compare_launches,
+    compare_pairs, compare_runs, difference_of_runs,
 };
 pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{

@@ -43,7 +43,7 @@ fn views<'a>(side: &'a [(Header, Tables)], bills: &'a [Bill]) -> Vec<PricedTrace
 }
 
 /// What 200 comparisons of `runs` recordings of each side say, where the new side has `more` preemptions.
-fn verdicts(more: f64, runs: usize) -> Vec<Diff> {
+fn verdicts(more: f64, runs: usize, order: RunOrder) -> Vec<Diff> {
     let mut rng = Rng::new(7);
     let compared = |_| {
         let mut side = |times: f64| -> Vec<_> { (0..runs).map(|_| recorded(times, &mut rng)).collect() };
@@ -55,7 +55,7 @@ fn verdicts(more: f64, runs: usize) -> Vec<Diff> {
             side.iter().map(priced).collect()
         };
         let (old_bills, new_bills) = (bills(&old), bills(&new));
-        diff_traces(&views(&old, &old_bills), &views(&new, &new_bills), Some(RunOrder::Mixed), &[]).unwrap()
+        diff_traces(&views(&old, &old_bills), &views(&new, &new_bills), Some(order), &[]).unwrap()
     };
     (0..200).map(compared).collect()
 }
@@ -66,16 +66,42 @@ fn share_of(diffs: &[Diff], verdict: Verdict) -> f64 {
 
 #[test]
 fn like_recordings_have_no_verdict_and_a_change_has_its_pair() {
-    let alike = verdicts(0.0, 5);
-    let wrong = share_of(&alike, Verdict::Worse) + share_of(&alike, Verdict::Better);
-    assert!(wrong <= 0.05, "{wrong}");
+    for (runs, order) in [(5, RunOrder::Mixed), (20, RunOrder::Pairs)] {
+        let alike = verdicts(0.0, runs, order);
+        let wrong = share_of(&alike, Verdict::Worse) + share_of(&alike, Verdict::Better);
+        assert!(wrong <= 0.05, "{order:?}: {wrong}");
+    }
     for (more, least) in [(0.05, 0.8), (0.1, 0.95), (0.2, 1.0)] {
-        let changed = verdicts(more, 10);
+        let changed = verdicts(more, 10, RunOrder::Mixed);
         let other = changed.iter().find(|diff| diff.verdict != Verdict::Worse);
         assert!(share_of(&changed, Verdict::Worse) >= least, "{more}: {:?}", other.map(|diff| &diff.answer));
         let named = changed.iter().filter(|diff| diff.answer.contains("worker is preempted by logger"));
         assert!(named.count() >= (least * 200.0) as usize, "{more}: {}", changed[0].answer);
     }
     // Of one recording each, nothing is decided, however large the difference.
-    assert!(verdicts(3.0, 1).iter().all(|diff| diff.verdict == Verdict::Unclear));
+    assert!(verdicts(3.0, 1, RunOrder::Mixed).iter().all(|diff| diff.verdict == Verdict::Unclear));
+}
+
+#[test]
+fn recordings_in_turns_are_pairs() {
+    let mut rng = Rng::new(3);
+    let mut order = |old: &[u64], new: &[u64]| {
+        let mut side = |starts: &[u64]| -> Vec<(Header, Tables)> {
+            let mut one = |start: &u64| {
+                let mut run = recorded(1000.0, &mut rng);
+                run.0.provenance.started_unix_ns = *start;
+                run
+            };
+            starts.iter().map(&mut one).collect()
+        };
+        let (old, new) = (side(old), side(new));
+        let bills = vec![bill(Inputs { trace: old[0].1.view(&old[0].0), model: None, price: None }); 3];
+        traces::order_of(&views(&old, &bills), &views(&new, &bills))
+    };
+    assert_eq!(order(&[1, 4, 5], &[2, 3, 6]), RunOrder::Pairs);
+    // The order of the files does not matter.
+    assert_eq!(order(&[5, 1, 4], &[6, 3, 2]), RunOrder::Pairs);
+    assert_eq!(order(&[1, 2, 5], &[3, 4, 6]), RunOrder::Mixed);
+    assert_eq!(order(&[1, 4], &[2, 3, 6]), RunOrder::Mixed);
+    assert_eq!(order(&[1, 2, 3], &[4, 5, 6]), RunOrder::Apart);
 }

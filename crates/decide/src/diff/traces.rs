@@ -24,10 +24,12 @@ pub fn diff_traces(
 ) -> Result<Diff, DiffError> {
     let goes_on = old.iter().chain(new).any(|run| !is_over(run.trace.header));
     let order = order.unwrap_or_else(|| order_of(old, new));
+    let (olds, news) = (by_start(old), by_start(new));
     let change = |figure: Figure| {
         let values =
             |side: &[PricedTrace<'_>]| side.iter().map(|run| figure.of(*run)).collect::<Option<Vec<f64>>>();
-        Some((values(old)?, values(new)?)).and_then(|(old, new)| Change::between(figure, &old, &new, order))
+        Some((values(&olds)?, values(&news)?))
+            .and_then(|(old, new)| Change::between(figure, &old, &new, order))
     };
     let mut changes: Vec<Change> = Figure::all(goes_on).filter_map(change).collect();
     let verdict = judge(&mut changes);
@@ -78,7 +80,7 @@ fn side(runs: &[PricedTrace<'_>]) -> DiffSide {
 }
 
 /// In mixed order where each side has a start between the starts of the other.
-fn order_of(old: &[PricedTrace<'_>], new: &[PricedTrace<'_>]) -> RunOrder {
+pub(super) fn order_of(old: &[PricedTrace<'_>], new: &[PricedTrace<'_>]) -> RunOrder {
     let is_simulated = |run: &PricedTrace<'_>| run.trace.header.provenance.origin == Origin::Simulated;
     if old.len() == 1 && new.len() == 1 && old.iter().chain(new).all(is_simulated) {
         return RunOrder::Exact;
@@ -91,10 +93,31 @@ fn order_of(old: &[PricedTrace<'_>], new: &[PricedTrace<'_>]) -> RunOrder {
         (Some((old_first, old_last)), Some((new_first, new_last)))
             if old_first <= new_last && new_first <= old_last =>
         {
-            RunOrder::Mixed
+            if in_turns(old, new) {
+                RunOrder::Pairs
+            } else {
+                RunOrder::Mixed
+            }
         }
         _ => RunOrder::Apart,
     }
+}
+
+fn by_start<'a>(side: &[PricedTrace<'a>]) -> Vec<PricedTrace<'a>> {
+    let mut side = side.to_vec();
+    side.sort_by_key(|run| run.trace.header.provenance.started_unix_ns);
+    side
+}
+
+/// Whether the runs of both sides form pairs: two that started one after the other, with no other between them.
+fn in_turns(old: &[PricedTrace<'_>], new: &[PricedTrace<'_>]) -> bool {
+    let starts = |side: &[PricedTrace<'_>], is_new: bool| {
+        let of = |run: &PricedTrace<'_>| (run.trace.header.provenance.started_unix_ns, is_new);
+        side.iter().map(of).collect::<Vec<_>>()
+    };
+    let mut all = [starts(old, false), starts(new, true)].concat();
+    all.sort_unstable();
+    old.len() == new.len() && all.chunks(2).all(|pair| matches!(pair, [one, other] if one.1 != other.1))
 }
 
 /// What differs between the first Traces of the sides besides their figures.

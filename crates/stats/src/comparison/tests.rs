@@ -192,3 +192,54 @@ proptest! {
         }
     }
 }
+
+/// A machine whose speed drifts, and that is faster or slower for some runs in a row; the sides take turns at random.
+fn turns(factor: f64, pairs: usize, rng: &mut Rng) -> (Vec<f64>, Vec<f64>) {
+    let mut drift = 0.0;
+    let mut run = |factor: f64, rng: &mut Rng| {
+        drift = 0.9 * drift + 0.06 * rng.gauss();
+        (drift + 0.01 * rng.gauss()).exp() * factor
+    };
+    let mut sides = (Vec::new(), Vec::new());
+    for _ in 0..pairs {
+        let new_first = rng.below(2) == 1;
+        let first = run(if new_first { factor } else { 1.0 }, rng);
+        let second = run(if new_first { 1.0 } else { factor }, rng);
+        sides.0.push(if new_first { second } else { first });
+        sides.1.push(if new_first { first } else { second });
+    }
+    sides
+}
+
+fn found_in_turns(factor: f64, pairs: usize, compare: fn(&[f64], &[f64]) -> Difference) -> f64 {
+    let found = (0..1000).filter(|seed| {
+        let (old, new) = turns(factor, pairs, &mut Rng::new(*seed));
+        compare(&old, &new).p < 0.05
+    });
+    found.count() as f64 / 1000.0
+}
+
+#[test]
+fn pairs_find_what_a_drifting_machine_hides_and_nothing_that_is_not_there() {
+    let pairs = |old: &[f64], new: &[f64]| compare_pairs(old, new).unwrap();
+    let runs = |old: &[f64], new: &[f64]| compare_runs(old, new).unwrap();
+    for count in [10, 20, 40] {
+        let same = found_in_turns(1.0, count, pairs);
+        assert!(same <= 0.065, "{count} pairs: {same} of like sides differ");
+    }
+    let (by_pairs, by_runs) = (found_in_turns(1.05, 20, pairs), found_in_turns(1.05, 20, runs));
+    assert!(by_pairs > 0.7 && by_pairs > 2.0 * by_runs, "{by_pairs} by pairs, {by_runs} without");
+}
+
+#[test]
+fn pairs_of_independent_runs_differ_no_more_often_than_they_may() {
+    for noise in NOISES {
+        let found = (0..1000).filter(|seed| {
+            let mut rng = Rng::new(*seed);
+            let (old, new) = (launches(noise, 12, false, &mut rng), launches(noise, 12, false, &mut rng));
+            compare_pairs(&old, &new).unwrap().p < 0.05
+        });
+        let share = found.count() as f64 / 1000.0;
+        assert!(share <= 0.075, "{noise:?}: {share}");
+    }
+}
