@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use swtch_sched::{AGAIN, Benched, Better, Column, Figure, Load, LoadMetric, Run};
+use swtch_sched::{AGAIN, Benched, Better, Column, Load, LoadMetric, Run, RunFigure};
 use swtch_stats::{RATIO_CONFIDENCE, holm, median, rank_sum};
 
 /// The document of `swtch sched bench --json`.
@@ -180,8 +180,8 @@ fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
     let metric: &LoadMetric = &load.metrics[place];
     let of = |column: &Column| column.medians_of_boots(load, |run| run.metrics.get(place).copied());
     let (values, usual) = (of(column), of(stock));
-    let figure = Figure::of(&values);
-    let stock_median = Figure::of(&usual).median;
+    let figure = RunFigure::of(&values);
+    let stock_median = RunFigure::of(&usual).median;
     let is_stock = column.scheduler == stock.scheduler;
     Cell {
         load: load.name.clone(),

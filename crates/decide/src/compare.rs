@@ -11,13 +11,11 @@ pub(crate) use runs_needed::runs_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use swtch_stats::{median, median_interval_or_extremes, sorted};
+use swtch_sched::RunFigure;
 use swtch_trace::model::Unavailable;
 
 /// The version of the document.
 pub const SCHEMA: &str = "swtch/compare/1";
-/// What intervals hold the median with, where there are enough runs.
-const CONFIDENCE: f64 = 0.95;
 
 /// Commands, each run several times, in random order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,38 +79,6 @@ pub struct ComparedCommand {
     pub runs_needed: Option<u64>,
 }
 
-/// A median of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunFigure {
-    /// Of the runs.
-    pub median: f64,
-    /// Lower end of its 95 % interval, from order statistics; the smallest value where there are fewer than 6 runs.
-    pub ci_low: f64,
-    /// Upper end of it; the largest value where there are fewer than 6 runs.
-    pub ci_high: f64,
-}
-
-impl RunFigure {
-    /// Of values of several runs.
-    ///
-    /// ```
-    /// use swtch_decide::compare::RunFigure;
-    ///
-    /// let figure = RunFigure::of(&[3.0, 1.0, 2.0]);
-    /// assert_eq!((figure.median, figure.ci_low, figure.ci_high), (2.0, 1.0, 3.0));
-    /// ```
-    pub fn of(values: &[f64]) -> Self {
-        let sorted = sorted(values);
-        let middle = median(values);
-        let ends = median_interval_or_extremes(&sorted, CONFIDENCE);
-        Self {
-            median: middle,
-            ci_low: ends.map_or(middle, |ends| ends.low),
-            ci_high: ends.map_or(middle, |ends| ends.high),
-        }
-    }
-}
-
 /// A figure of a run, by the name that it has in verdicts.
 type Taken = (&'static str, fn(&CommandRun) -> Option<f64>);
 
@@ -169,9 +135,10 @@ fn against(first: &[&CommandRun], runs: &[&CommandRun]) -> Vec<Change> {
     FIGURES.iter().filter_map(|taken| change(taken, first, runs)).collect()
 }
 
+/// All commands run once in each round, so runs of one round are a pair.
 fn change((name, of): &Taken, first: &[&CommandRun], runs: &[&CommandRun]) -> Option<Change> {
     let values = |runs: &[&CommandRun]| runs.iter().map(|run| of(run)).collect::<Option<Vec<f64>>>();
-    Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, RunOrder::Mixed)
+    Change::between(name.parse().ok()?, &values(first)?, &values(runs)?, RunOrder::Pairs)
 }
 
 /// One figure of each command but the first against the first, where that figure alone decides: corrected for the commands only.
@@ -198,7 +165,8 @@ fn compared(name: &str, runs: &[&CommandRun], changes: Vec<Change>) -> ComparedC
     ];
     let bill_share = match bill {
         [Some(middle), Some(low), Some(high)] => {
-            Some(RunFigure { median: middle.median, ci_low: low.ci_low, ci_high: high.ci_high })
+            let ([ci_low, _], [_, ci_high]) = (low.ends(), high.ends());
+            Some(RunFigure { ci_low: Some(ci_low), ci_high: Some(ci_high), ..middle })
         }
         _ => None,
     };

@@ -111,7 +111,7 @@ fn metrics_against(first: &PolicyRuns, other: &PolicyRuns, exact: bool) -> Vec<M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_sched::{Figure, Machine};
+    use swtch_sched::{Machine, RunFigure};
 
     fn compared(exact: bool, factor: f64) -> ComparedPolicies {
         let runs = |policy: &str, factor: f64| {
@@ -120,9 +120,9 @@ mod tests {
                 policy: policy.to_owned(),
                 ops: None,
                 count: values.len(),
-                seconds: Figure::of(&values),
-                context_switches: Figure::of(&[100.0; 5]),
-                involuntary: Figure::of(&[0.0; 5]),
+                seconds: RunFigure::of(&values),
+                context_switches: RunFigure::of(&[100.0; 5]),
+                involuntary: RunFigure::of(&[0.0; 5]),
                 machine_context_switches: None,
                 wait_ns: None,
                 bill: None,
@@ -130,7 +130,7 @@ mod tests {
                 metrics: vec![MetricRuns {
                     name: "rps".to_owned(),
                     better: Better::Larger,
-                    figure: Figure::of(&values),
+                    figure: RunFigure::of(&values),
                 }],
                 output: String::new(),
                 unavailable: Vec::new(),

@@ -1,7 +1,8 @@
 //! Compared commands in words: what terminal and page share.
 
-use swtch_decide::compare::{CommandComparison, ComparedCommand, RunFigure};
+use swtch_decide::compare::{CommandComparison, ComparedCommand};
 use swtch_decide::{Change, Verdict};
+use swtch_sched::RunFigure;
 use swtch_units::{format_ns, grouped, shortened};
 
 /// Letters of a command in a sentence or a table.
@@ -25,8 +26,8 @@ pub(crate) fn answer(comparison: &CommandComparison) -> Vec<String> {
 }
 
 fn alone(only: &ComparedCommand) -> String {
-    let RunFigure { median, ci_low, ci_high } = only.context_switches;
-    let counts = [median, ci_low, ci_high].map(count);
+    let [low, high] = only.context_switches.ends();
+    let counts = [only.context_switches.median, low, high].map(count);
     let name = name(only);
     match (only.count, counts) {
         (1, [median, ..]) => format!("'{name}' has {median} context switches in one run."),
@@ -108,7 +109,7 @@ pub(crate) struct ComparedFigure {
     /// Its name in verdicts.
     pub(crate) metric: &'static str,
     /// The figure.
-    pub(crate) of: fn(&ComparedCommand) -> Option<RunFigure>,
+    pub(crate) of: fn(&ComparedCommand) -> Option<&RunFigure>,
     /// A value in words.
     pub(crate) show: fn(f64) -> String,
     /// Whether it is only known between two ends, so that its middle says little.
@@ -120,49 +121,49 @@ pub(crate) const FIGURES: [ComparedFigure; 7] = [
     ComparedFigure {
         title: "time",
         metric: "elapsed",
-        of: |run| Some(run.seconds),
+        of: |run| Some(&run.seconds),
         show: time,
         is_range: false,
     },
     ComparedFigure {
         title: "CPU time",
         metric: "cpu.time",
-        of: |run| Some(run.cpu_seconds),
+        of: |run| Some(&run.cpu_seconds),
         show: time,
         is_range: false,
     },
     ComparedFigure {
         title: "switches",
         metric: "switches",
-        of: |run| Some(run.context_switches),
+        of: |run| Some(&run.context_switches),
         show: count,
         is_range: false,
     },
     ComparedFigure {
         title: "voluntary",
         metric: "voluntary",
-        of: |run| Some(run.voluntary),
+        of: |run| Some(&run.voluntary),
         show: count,
         is_range: false,
     },
     ComparedFigure {
         title: "involuntary",
         metric: "involuntary",
-        of: |run| Some(run.involuntary),
+        of: |run| Some(&run.involuntary),
         show: count,
         is_range: false,
     },
     ComparedFigure {
         title: "waits",
         metric: "wait.total",
-        of: |run| run.wait_seconds,
+        of: |run| run.wait_seconds.as_ref(),
         show: time,
         is_range: false,
     },
     ComparedFigure {
         title: "switches' share",
         metric: "bill",
-        of: |run| run.bill_share,
+        of: |run| run.bill_share.as_ref(),
         show: share,
         is_range: true,
     },
@@ -191,7 +192,7 @@ impl ComparedFigure {
     /// The median, and the ends of its interval; of a range the ends alone, together.
     pub(crate) fn words(&self, run: &ComparedCommand) -> Option<(String, Option<[String; 2]>)> {
         let found = (self.of)(run)?;
-        let [median, low, high] = [found.median, found.ci_low, found.ci_high].map(self.show);
+        let ([low, high], median) = (found.ends().map(self.show), (self.show)(found.median));
         Some(match (self.is_range, run.count) {
             (true, _) if low == high => (low, None),
             (true, _) => (format!("{} to {high}", low.trim_end_matches(" %")), None),

@@ -8,7 +8,7 @@ pub use versions::{RepositoryVersions, Versions};
 
 use crate::SchedProgress;
 use crate::bench::{BenchJob, Better, columns};
-use crate::compare::Figure;
+use crate::compare::RunFigure;
 use crate::error::SchedError;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct BisectStep {
     pub judged: Judged,
     /// The figure, one value a boot; absent where it did not run to the end.
     #[serde(flatten)]
-    pub figure: Option<Figure>,
+    pub figure: Option<RunFigure>,
     /// The chance of such a difference from the good one between boots of one version.
     pub p_good: Option<f64>,
     /// The same of the bad one: where both are small, more than one version changed the figure.
@@ -188,7 +188,7 @@ impl Search<'_> {
             None => Err(SchedError::Ends(format!("{name} was not run"))),
         };
         let (good, bad) = (needed(first, good)?, needed(last, bad)?);
-        let (of_good, of_bad) = (Figure::of(&good), Figure::of(&bad));
+        let (of_good, of_bad) = (RunFigure::of(&good), RunFigure::of(&bad));
         let is_worse = self.better.worst(of_good.median, of_bad.median) == of_bad.median;
         let p = rank_sum(&good, &bad).unwrap_or(1.0);
         if !is_worse || p >= 1.0 - RATIO_CONFIDENCE {
@@ -232,7 +232,7 @@ impl Search<'_> {
             // A load that fails where it did not fail before is as bad as it gets.
             Some(Err(how)) => step(Judged::Bad, Some(how)),
             Some(Ok(values)) => {
-                let figure = Figure::of(&values);
+                let figure = RunFigure::of(&values);
                 let is_bad = self.better.worst(figure.median, *threshold) == figure.median;
                 let judged = if is_bad { Judged::Bad } else { Judged::Good };
                 BisectStep {
@@ -322,7 +322,7 @@ mod tests {
         let step = |version: &str, judged, median: f64| BisectStep {
             version: version.to_owned(),
             judged,
-            figure: Some(Figure::of(&[median; 8])),
+            figure: Some(RunFigure::of(&[median; 8])),
             p_good: Some(0.5),
             p_bad: None,
             why: None,

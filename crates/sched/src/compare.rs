@@ -10,10 +10,9 @@ mod metric;
 mod policy;
 mod recorded;
 
-pub use figures::{Comparison, Figure, Machine, MetricRuns, PolicyRuns};
+pub use figures::{Comparison, Machine, MetricRuns, PolicyRuns, RunFigure};
 pub use guest::run_in_guest;
-pub(crate) use guest::take_along;
-pub use guest::{Guest, compare_in_vm};
+pub use guest::{Guest, compare_in_vm, take_along};
 pub use metric::Metric;
 pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};

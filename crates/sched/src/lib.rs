@@ -32,15 +32,15 @@ pub use bisect::{
     BisectJob, BisectStep, Bisected, Judged, RepositoryVersions, Versions, bisect, steps_table,
 };
 pub use compare::{
-    BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Metric, MetricRuns, Policy, PolicyRuns,
-    Waits, compare, compare_in_vm, run_in_guest,
+    BillFigures, Comparison, ComparisonJob, Guest, Machine, Metric, MetricRuns, Policy, PolicyRuns,
+    RunFigure, Waits, compare, compare_in_vm, run_in_guest, take_along,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
 pub use file::make_program_for;
 pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};
 pub use get::{Gotten, REGISTRY, RegistryScheduler, cache_of_schedulers, get, registry_table};
 pub use kernels::{KernelRun, kernels_table, measures};
-pub use lock::{Lock, status};
+pub use lock::{Lock, permit, status};
 pub use message::SchedulerMessage;
 pub use new::write_new;
 pub use process::Scheduler;

@@ -35,6 +35,15 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
+    /// Its name in documents: `kvm`, `emulation` or `counted-instructions`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Emulation => "emulation",
+            Self::CountedInstructions => "counted-instructions",
+        }
+    }
+
     /// What is worth trying, best first. KVM may be there and not work, so emulation comes after it.
     pub(crate) fn candidates(spec: &Spec, kvm_failed_before: bool) -> Vec<Self> {
         if spec.deterministic {

@@ -6,7 +6,7 @@ use crate::compared::{DecidedChanges, answer_of};
 use crate::wording::text::NONE;
 use swtch_cost::Range;
 use swtch_decide::ComparedPolicies;
-use swtch_sched::{Better, Comparison, Figure, PolicyRuns, Waits};
+use swtch_sched::{Better, Comparison, PolicyRuns, RunFigure, Waits};
 use swtch_units::{TextTable, format_ns};
 
 /// A sentence for each policy but the first; then a policy a line, its figures next to those of the first.
@@ -133,14 +133,14 @@ fn place(comparison: &Comparison) -> String {
     format!("Linux {}, {} CPUs{how}", machine.kernel, machine.cpus)
 }
 
-fn figure(figure: &Figure, show: impl Fn(f64) -> String) -> String {
+fn figure(figure: &RunFigure, show: impl Fn(f64) -> String) -> String {
     match (figure.ci_low, figure.ci_high) {
         (Some(low), Some(high)) => format!("{} [{}, {}]", show(figure.median), show(low), show(high)),
         _ => show(figure.median),
     }
 }
 
-fn ratio(figure: &Figure, first: &Figure) -> String {
+fn ratio(figure: &RunFigure, first: &RunFigure) -> String {
     if first.median > 0.0 { format!("{:.2}", figure.median / first.median) } else { NONE.to_owned() }
 }
 
@@ -162,9 +162,9 @@ mod tests {
             policy: policy.to_owned(),
             ops: None,
             count: seconds.len(),
-            seconds: Figure::of(seconds),
-            context_switches: Figure::of(switches),
-            involuntary: Figure::of(&[0.0]),
+            seconds: RunFigure::of(seconds),
+            context_switches: RunFigure::of(switches),
+            involuntary: RunFigure::of(&[0.0]),
             machine_context_switches: None,
             wait_ns: None,
             bill: None,
@@ -205,7 +205,7 @@ mod tests {
     fn what_the_command_printed_has_a_table_of_its_own() {
         let with = |policy: &str, values: &[f64]| {
             let metric =
-                MetricRuns { name: "p99".to_owned(), better: Better::Smaller, figure: Figure::of(values) };
+                MetricRuns { name: "p99".to_owned(), better: Better::Smaller, figure: RunFigure::of(values) };
             PolicyRuns { metrics: vec![metric], ..runs(policy, &[1.0], &[1.0]) }
         };
         let runs = vec![with("stock", &[10.0, 11.0, 12.0, 13.0]), with("rr", &[30.0, 31.0, 32.0, 33.0])];

@@ -7,6 +7,7 @@ use super::recorded::{BillFigures, Waits};
 use super::{Collected, ComparisonJob};
 use crate::bench::Better;
 use crate::error::SchedError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use swtch_stats::{median_interval_or_extremes, quantile_sorted, sorted};
@@ -48,13 +49,13 @@ pub struct PolicyRuns {
     /// Runs that were counted, after one that was not.
     pub count: usize,
     /// From the command's start to its end, s.
-    pub seconds: Figure,
+    pub seconds: RunFigure,
     /// Switches of the command and of all descendants that were waited for (`getrusage`).
-    pub context_switches: Figure,
+    pub context_switches: RunFigure,
     /// Those of them where the task could have gone on.
-    pub involuntary: Figure,
+    pub involuntary: RunFigure,
     /// Switches of the whole machine meanwhile, from and to the idle task among them (`/proc/stat`).
-    pub machine_context_switches: Option<Figure>,
+    pub machine_context_switches: Option<RunFigure>,
     /// Waits in run queues, of one run more that was recorded.
     pub wait_ns: Option<Waits>,
     /// What the switches of that run cost.
@@ -80,12 +81,12 @@ pub struct MetricRuns {
     pub better: Better,
     /// Its values.
     #[serde(flatten)]
-    pub figure: Figure,
+    pub figure: RunFigure,
 }
 
 /// A median and where the true one is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFigure {
     /// Of the counted runs.
     pub median: f64,
     /// Lower end of the interval, from order statistics; absent for a single run, and where figures are exact.
@@ -99,13 +100,13 @@ pub struct Figure {
     pub values: Vec<f64>,
 }
 
-impl Figure {
+impl RunFigure {
     /// Of values of several runs.
     ///
     /// ```
-    /// use swtch_sched::Figure;
+    /// use swtch_sched::RunFigure;
     ///
-    /// let figure = Figure::of(&[3.0, 1.0, 2.0, 5.0, 4.0]);
+    /// let figure = RunFigure::of(&[3.0, 1.0, 2.0, 5.0, 4.0]);
     /// assert_eq!((figure.median, figure.ci_low, figure.ci_high), (3.0, Some(1.0), Some(5.0)));
     /// assert_eq!(figure.confidence, Some(0.9375));
     /// ```
@@ -120,6 +121,11 @@ impl Figure {
             confidence: interval.map(|interval| interval.coverage),
             values: values.to_vec(),
         }
+    }
+
+    /// The ends of the interval; the median, where there is none.
+    pub fn ends(&self) -> [f64; 2] {
+        [self.ci_low, self.ci_high].map(|end| end.unwrap_or(self.median))
     }
 
     /// Without an interval.
@@ -142,7 +148,7 @@ impl PolicyRuns {
             seconds: self.seconds.exactly(),
             context_switches: self.context_switches.exactly(),
             involuntary: self.involuntary.exactly(),
-            machine_context_switches: self.machine_context_switches.map(Figure::exactly),
+            machine_context_switches: self.machine_context_switches.map(RunFigure::exactly),
             metrics: self.metrics.into_iter().map(MetricRuns::exactly).collect(),
             ..self
         }
@@ -177,7 +183,7 @@ fn metric_runs(metrics: &[Metric], outputs: &[String], policy: &str) -> Result<V
             Some(values) => found.push(MetricRuns {
                 name: metric.name.clone(),
                 better: metric.better,
-                figure: Figure::of(&values),
+                figure: RunFigure::of(&values),
             }),
             None if metric.is_required() => {
                 let (pattern, policy) = (metric.text().to_owned(), policy.to_owned());
@@ -191,7 +197,7 @@ fn metric_runs(metrics: &[Metric], outputs: &[String], policy: &str) -> Result<V
 
 fn policy_runs(one: &Prepared, metrics: &[Metric], collected: Collected) -> Result<PolicyRuns, SchedError> {
     let Collected { ops, counted, mut outputs, recorded } = collected;
-    let figure = |of: fn(&Counted) -> f64| Figure::of(&counted.iter().map(of).collect::<Vec<f64>>());
+    let figure = |of: fn(&Counted) -> f64| RunFigure::of(&counted.iter().map(of).collect::<Vec<f64>>());
     let machine: Option<Vec<f64>> = counted.iter().map(|run| run.machine.map(|count| count as f64)).collect();
     let mut unavailable = Vec::new();
     if counted.iter().all(|run| run.voluntary + run.involuntary == 0) {
@@ -211,7 +217,7 @@ fn policy_runs(one: &Prepared, metrics: &[Metric], collected: Collected) -> Resu
         seconds: figure(|run| run.seconds),
         context_switches: figure(|run| (run.voluntary + run.involuntary) as f64),
         involuntary: figure(|run| run.involuntary as f64),
-        machine_context_switches: machine.map(|counts| Figure::of(&counts)),
+        machine_context_switches: machine.map(|counts| RunFigure::of(&counts)),
         wait_ns: recorded.as_ref().and_then(|recorded| recorded.waits),
         bill: recorded.as_ref().map(|recorded| recorded.bill.clone()),
         trace: recorded.and_then(|recorded| recorded.trace),
@@ -227,10 +233,11 @@ mod tests {
 
     #[test]
     fn few_runs_have_the_confidence_that_they_have() {
-        let alone = Figure { median: 7.0, ci_low: None, ci_high: None, confidence: None, values: vec![7.0] };
-        assert_eq!(Figure::of(&[7.0]), alone);
-        assert_eq!(Figure::of(&[1.0, 2.0]).confidence, Some(0.5));
-        let six = Figure::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let alone =
+            RunFigure { median: 7.0, ci_low: None, ci_high: None, confidence: None, values: vec![7.0] };
+        assert_eq!(RunFigure::of(&[7.0]), alone);
+        assert_eq!(RunFigure::of(&[1.0, 2.0]).confidence, Some(0.5));
+        let six = RunFigure::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!((six.median, six.ci_low, six.ci_high), (3.5, Some(1.0), Some(6.0)));
         assert!(six.confidence.unwrap() >= 0.95);
     }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use swtch_units::Observer;
-use swtch_vm::{Accelerator, KeptOutput, Outcome, Spec, VmError, last_complaint};
+use swtch_vm::{KeptOutput, Outcome, Spec, VmError, last_complaint};
 
 /// Where the guest keeps Traces, below the current directory.
 const TRACES: &str = "compared-traces";
@@ -84,7 +84,7 @@ fn boot(
         SchedError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
     })?;
     part.command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    part.machine.vm = Some(name(outcome.accelerator).to_owned());
+    part.machine.vm = Some(outcome.accelerator.name().to_owned());
     if let Some(out) = job.out.as_ref().filter(|_| job.record) {
         keep(&mut part, out)?;
     }
@@ -92,7 +92,10 @@ fn boot(
 }
 
 /// What a policy needs in a guest travels there; `made` is a directory for what has to be made.
-pub(crate) fn take_along(
+///
+/// # Errors
+/// When its scheduler is not here, or cannot be made of its file.
+pub fn take_along(
     spec: &mut Spec,
     policy: &Policy,
     search_path: &SearchPath,
@@ -175,14 +178,6 @@ fn keep(part: &mut Comparison, out: &Path) -> Result<(), SchedError> {
 
 fn complaint(names: &str, status: i32, errors: &[u8]) -> String {
     last_complaint(errors).unwrap_or_else(|| format!("{names}: the comparison ended with status {status}"))
-}
-
-fn name(accelerator: Accelerator) -> &'static str {
-    match accelerator {
-        Accelerator::Kvm => "kvm",
-        Accelerator::CountedInstructions => "counted-instructions",
-        _ => "emulation",
-    }
 }
 
 #[cfg(test)]
