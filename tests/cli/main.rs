@@ -38,4 +38,5 @@ mod stacks;
 mod terminal;
 mod top;
 mod tried;
+mod tried_groups;
 mod waits;

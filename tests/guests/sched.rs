@@ -202,3 +202,32 @@ fn all_policies_are_compared_in_one_boot() {
     assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
     assert!(stderr(&failed).contains("under stock, sh ended with status 3"), "{}", stderr(&failed));
 }
+
+/// The scheduler has the command's tasks only, and is gone afterwards; what it did is predicted and measured.
+#[test]
+fn a_scheduler_is_tried_for_a_command_alone() {
+    if cannot("a_scheduler_is_tried_for_a_command_alone") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let mut command = in_vm(home.path());
+    command.args(["try", "--vm", "--json", "--runs", "3", "--warmup", "0", "--schedulers", "flsched"]);
+    command.args(["--goal", "switches", "--most", "9", "--", "hackbench", "-p", "-g", "1", "-l", "20"]);
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(["kvm", "emulation"].contains(&found["vm"].as_str().unwrap()), "{found}");
+    let candidates = found["candidates"].as_array().unwrap();
+    let one = candidates.iter().find(|one| one["what"] == "the scheduler flsched");
+    let one = one.unwrap_or_else(|| panic!("{found:#}"));
+    println!("{one:#}");
+    let command = one["command"].as_str().unwrap();
+    assert!(command.contains("swtch sched flsched --only-pid") && command.ends_with("-l 20"), "{command}");
+    // hackbench under flsched switches a fraction as often: docs/sched.md.
+    assert!(one["measured_ratio"].as_f64().unwrap() < 0.7, "{one}");
+    assert!(
+        one["predicted_ratio"].is_number()
+            || one["predicted_by"].as_str().unwrap().starts_with("cannot predict")
+    );
+}

@@ -2,19 +2,28 @@
 //! The document of `swtch try`.
 
 mod candidates;
+mod cgroups;
+mod group;
 mod prediction;
+mod schedulers;
 
 use crate::compare::{CommandComparison, changes_of, compare};
-use crate::runs::{RunPlan, RunProgress, RunsError, Stopped, record_first, run_all};
+use crate::runs::{PlannedCommand, RunPlan, RunProgress, RunsError, Stopped, record_first, run_all};
 use crate::verdict::{Change, Verdict};
 pub use candidates::Wanted;
-use candidates::{Candidate, candidates};
+use candidates::{Candidate, Present, candidates};
+use cgroups::Groups;
+use group::TrialGroup;
+pub use group::{GUARD, guard_group};
 use prediction::{Predicted, Predictor};
+pub use schedulers::Schedulers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_cost::{Advice, Inputs, advise, bill};
 use swtch_profile::Profile;
-use swtch_record::{ChildCommand, CommandStart, Scheduling};
+use swtch_record::{ChildCommand, CommandStart};
+use swtch_sched::{Lock, Scheduler};
+use swtch_trace::TraceView;
 use swtch_units::{Observer, words};
 
 /// The version of the document.
@@ -60,6 +69,9 @@ pub struct TriedSettings {
     pub not_tried: Vec<NotTried>,
     /// The command line to keep: of the best candidate that is better than the command as it is, else that.
     pub keep: String,
+    /// Where it ran in a virtual machine: `kvm` or `emulation`. The figures are of that machine.
+    #[serde(default)]
+    pub vm: Option<String>,
     /// The runs behind it: the command as it is first, then the candidates.
     pub comparison: CommandComparison,
 }
@@ -109,6 +121,8 @@ pub struct TrialPlan {
     pub wanted: Wanted,
     /// This machine's Profile.
     pub profile: Option<Profile>,
+    /// Schedulers of sched_ext that may be tried, and this program, which removes what is made even if this process is killed. Without it, none are tried.
+    pub schedulers: Option<Schedulers>,
 }
 
 /// A prediction is wrong when it is further than this from the interval, as a share.
@@ -125,6 +139,7 @@ pub fn try_settings(
 ) -> Result<Option<TriedSettings>, RunsError> {
     let folder = tempfile::tempdir().map_err(RunsError::Scratch)?;
     let trace = folder.path().join("present.swtch");
+    let groups = Groups::read();
     let Some(recording) = record_first(&trial.plan, &trace, observer)? else { return Ok(None) };
     let view = recording.tables.view(&recording.header);
     let inputs = Inputs { trace: view, model: trial.plan.model.as_ref(), price: None };
@@ -132,31 +147,22 @@ pub fn try_settings(
     let advice = advise(inputs, &bill);
     let predictor = Predictor::new(&trace, view, &bill, trial.profile.as_ref());
     let mut not_tried = Vec::new();
-    let mut found: Vec<(Candidate, Predicted)> = Vec::new();
-    for candidate in candidates(&trial.plan, &trial.wanted, view, &advice, &mut not_tried) {
-        if let Some(why) = refused(&candidate) {
-            not_tried.push(NotTried { what: candidate.what, why });
-        } else {
-            let predicted = predictor.predict(&candidate.setting, trial.goal);
-            found.push((candidate, predicted));
+    let (candidates, _lock) = all_candidates(trial, view, &advice, &groups, &mut not_tried);
+    let mut found: Vec<Prepared> = Vec::new();
+    for candidate in candidates {
+        match Prepared::new(candidate, trial, &predictor) {
+            Ok(prepared) => found.push(prepared),
+            Err(refused) => not_tried.push(refused),
         }
     }
     // What stands out in the recording and what a user names come first, then what promises most.
-    found.sort_by(|(one, first), (other, second)| {
-        let promise = |predicted: &Predicted| predicted.ratio.unwrap_or(1.0);
-        (one.because.is_none(), promise(first))
-            .partial_cmp(&(other.because.is_none(), promise(second)))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
-    for (candidate, predicted) in found.split_off(found.len().min(trial.wanted.most)) {
-        let promise =
-            predicted.ratio.map_or(predicted.by, |ratio| format!("a ratio of {ratio:.2} is predicted"));
-        let why = format!("{promise}; --most takes more of them");
-        not_tried.push(NotTried { what: candidate.what, why });
+    found.sort_by(|one, other| one.rank().partial_cmp(&other.rank()).unwrap_or(std::cmp::Ordering::Equal));
+    for left_out in found.split_off(found.len().min(trial.wanted.most)) {
+        not_tried.push(left_out.not_among_the_best());
     }
     let mut plan = trial.plan.clone();
     plan.commands.truncate(1);
-    plan.commands.extend(found.iter().map(|(candidate, _)| candidate.run.clone()));
+    plan.commands.extend(found.iter().map(|prepared| prepared.candidate.run.clone()));
     for command in &mut plan.commands {
         // All start alike.
         command.scheduling.get_or_insert_default();
@@ -167,7 +173,7 @@ pub fn try_settings(
     let tried: Vec<TriedCandidate> = found
         .into_iter()
         .zip(changes)
-        .map(|((candidate, predicted), change)| tried(candidate, predicted, change.as_ref()))
+        .map(|(prepared, change)| tried(prepared.candidate, prepared.predicted, change.as_ref()))
         .collect();
     Ok(Some(TriedSettings {
         schema: SCHEMA.to_owned(),
@@ -177,6 +183,7 @@ pub fn try_settings(
         keep: keep(&tried).map_or_else(|| plan.commands[0].name.clone(), |best| best.command.clone()),
         candidates: tried,
         not_tried,
+        vm: None,
         comparison,
     }))
 }
@@ -210,10 +217,71 @@ fn tried(candidate: Candidate, predicted: Predicted, change: Option<&Change>) ->
     }
 }
 
-/// Why this machine or these rights do not permit a setting.
-fn refused(candidate: &Candidate) -> Option<String> {
-    let scheduling: Option<Scheduling> = candidate.run.scheduling.clone();
-    let start = CommandStart { scheduling: Some(scheduling?), ..CommandStart::default() };
+/// All settings that may help, and the lock that keeps other schedulers away while some are tried.
+fn all_candidates(
+    trial: &TrialPlan,
+    trace: TraceView<'_>,
+    advice: &[Advice],
+    groups: &Groups,
+    not_tried: &mut Vec<NotTried>,
+) -> (Vec<Candidate>, Option<Lock>) {
+    let Some(command) = trial.plan.commands.first() else { return (Vec::new(), None) };
+    let present = Present { command, advice };
+    let mut found = candidates(&trial.plan, &trial.wanted, trace, &present, not_tried);
+    found.extend(groups.wider_quotas(&present, trace, not_tried));
+    found.extend(groups.more_weight(&present, not_tried));
+    let Some(schedulers) = &trial.schedulers else { return (found, None) };
+    let place = groups.place();
+    let (more, lock) = schedulers::of_the_command_alone(schedulers, &present, place.as_deref(), not_tried);
+    found.extend(more);
+    (found, lock)
+}
+
+/// A candidate that this machine and these rights permit. Its cgroup goes with it.
+#[derive(Debug)]
+struct Prepared {
+    candidate: Candidate,
+    predicted: Predicted,
+    _group: Option<TrialGroup>,
+}
+
+impl Prepared {
+    fn new(mut candidate: Candidate, trial: &TrialPlan, predictor: &Predictor<'_>) -> Result<Self, NotTried> {
+        let program = trial.schedulers.as_ref().map(|schedulers| schedulers.program.as_path());
+        let group = candidate.group.as_ref().map(|plan| TrialGroup::make(plan, program)).transpose();
+        let refused = |why: String| NotTried { what: candidate.what.clone(), why };
+        let group = group.map_err(refused)?;
+        candidate.run.cgroup = group.as_ref().map(|group| group.directory.clone());
+        if let Some(why) = refusal(&candidate) {
+            return Err(NotTried { what: candidate.what, why });
+        }
+        let predicted = predictor.predict(&candidate.setting, trial.goal);
+        Ok(Self { candidate, predicted, _group: group })
+    }
+
+    fn rank(&self) -> (bool, f64) {
+        (self.candidate.because.is_none(), self.predicted.ratio.unwrap_or(1.0))
+    }
+
+    fn not_among_the_best(self) -> NotTried {
+        let promise = match self.predicted.ratio {
+            Some(ratio) => format!("a ratio of {ratio:.2} is predicted"),
+            None => self.predicted.by,
+        };
+        NotTried { what: self.candidate.what, why: format!("{promise}; --most takes more of them") }
+    }
+}
+
+/// Why this machine or these rights do not permit a setting: it is made for a moment.
+fn refusal(candidate: &Candidate) -> Option<String> {
+    let PlannedCommand { scheduling, cgroup, scheduler, .. } = candidate.run.clone();
+    if let Some((scheduler, cgroup)) = scheduler.zip(cgroup.as_ref()) {
+        let ended = scheduler.start(cgroup, &mut || false).and_then(Scheduler::stop);
+        if let Err(error) = ended {
+            return Some(error.to_string());
+        }
+    }
+    let start = CommandStart { scheduling: Some(scheduling?), cgroup, ..CommandStart::default() };
     match ChildCommand::start(&["true".into()], None, &start) {
         Ok(child) => {
             let _ = child.collect();

@@ -3,11 +3,15 @@
 //! Every run is a recording of its own that only counts, with no program at a switch. Without the rights for BPF, time, CPU time and switches
 //! come from `wait4`, and waits from samples of `/proc`.
 
+mod partial;
+
+pub use partial::PartialScheduler;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use swtch_cost::{Bill, CostModel, Inputs, Range, bill};
@@ -16,6 +20,7 @@ use swtch_record::{
     ChildCommand, CommandEnd, CommandStart, Mode, Options, Progress, RecordError, Recording, Scheduling,
     Target, record,
 };
+use swtch_sched::{SchedError, Scheduler};
 use swtch_stats::Rng;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Field, Header, Unavailable};
@@ -56,6 +61,10 @@ pub struct PlannedCommand {
     pub environment: Vec<(OsString, OsString)>,
     /// The scheduler's settings that it begins with, where such settings are compared.
     pub scheduling: Option<Scheduling>,
+    /// The directory of a cgroup that it runs in.
+    pub cgroup: Option<PathBuf>,
+    /// A sched_ext scheduler that has the tasks of that cgroup during each run.
+    pub scheduler: Option<PartialScheduler>,
     /// A command for the shell that precedes each run and is not counted.
     pub prepare: Option<String>,
 }
@@ -144,6 +153,9 @@ pub enum RunsError {
     /// A run cannot be recorded, or a command not be started.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The scheduler of a command did not do its work.
+    #[error(transparent)]
+    Scheduler(#[from] SchedError),
     /// A file for a Trace or for complaints cannot be made.
     #[error("cannot make a temporary file: {0}; TMPDIR names another directory")]
     Scratch(std::io::Error),
@@ -338,11 +350,20 @@ impl OneRun<'_> {
                 trace.map_or_else(|| folder.path().join("run.swtch"), Path::to_owned),
             )
         };
+        let scheduler = match self.scheduler() {
+            Ok(scheduler) => scheduler,
+            Err(SchedError::Interrupted) => return Ok(Outcome::Stopped(Stopped::Interrupted)),
+            Err(error) => return Err(error.into()),
+        };
         let mut guard = Guard::new(self.plan.timeout, self);
         let recording = record(&options, &mut guard)?;
         let (timed_out, stopped) = (guard.timed_out, guard.stopped);
         if let Some(stopped) = stopped {
             return Ok(Outcome::Stopped(stopped));
+        }
+        if let Some(mut scheduler) = scheduler {
+            scheduler.check()?;
+            scheduler.stop()?;
         }
         let command = self.command.name.clone();
         if let Some(timeout) = self.plan.timeout.filter(|_| timed_out) {
@@ -355,6 +376,15 @@ impl OneRun<'_> {
         Ok(Outcome::Done(Box::new(recording), end))
     }
 
+    /// The scheduler of this run, loaded; none where the command has none of its own.
+    fn scheduler(&mut self) -> Result<Option<Scheduler>, SchedError> {
+        let command = self.command;
+        let Some((scheduler, cgroup)) = command.scheduler.as_ref().zip(command.cgroup.as_ref()) else {
+            return Ok(None);
+        };
+        scheduler.start(cgroup, &mut || self.stopped().is_some()).map(Some)
+    }
+
     fn start(&self, errors: &File) -> Result<CommandStart, RunsError> {
         let quiet = (!self.plan.show_output).then(|| errors.try_clone().map(Arc::new)).transpose();
         Ok(CommandStart {
@@ -363,6 +393,7 @@ impl OneRun<'_> {
             own_group: !self.plan.show_output,
             environment: self.command.environment.clone(),
             scheduling: self.command.scheduling.clone(),
+            cgroup: self.command.cgroup.clone(),
             ..CommandStart::default()
         })
     }
@@ -379,7 +410,7 @@ impl OneRun<'_> {
     /// Runs what precedes a run.
     fn prepare(&mut self, line: &str) -> Result<Option<Stopped>, RunsError> {
         let mut errors = tempfile::tempfile().map_err(RunsError::Scratch)?;
-        let start = CommandStart { own_group: true, ..self.start(&errors)? };
+        let start = CommandStart { own_group: true, cgroup: None, scheduling: None, ..self.start(&errors)? };
         let child = ChildCommand::start(&shell(line), None, &start)?;
         let mut guard = Guard::new(None, self);
         while !child.ends_within(Duration::from_millis(50)) {

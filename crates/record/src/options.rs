@@ -62,6 +62,8 @@ pub struct CommandStart {
     pub dies_with_parent: bool,
     /// Variables of its environment, in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
+    /// The directory of a cgroup that it goes into before it is the command.
+    pub cgroup: Option<PathBuf>,
     /// The scheduler's settings. Where they are given, even without any, it is started by fork and exec: those that are compared start alike.
     pub scheduling: Option<Scheduling>,
 }

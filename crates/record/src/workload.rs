@@ -12,6 +12,7 @@ use rustix::process::{
 use rustix::time::Timespec;
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -73,6 +74,14 @@ impl ChildCommand {
         if start.own_group {
             // Without anything of ours between fork and exec, the standard library copies no page tables (posix_spawn).
             starting.process_group(0);
+        }
+        if let Some(directory) = &start.cgroup {
+            let members =
+                OpenOptions::new().write(true).open(directory.join("cgroup.procs")).map_err(fail)?;
+            // SAFETY: between fork and exec there is one system call. 0 is the process that writes (cgroups(7)).
+            unsafe {
+                starting.pre_exec(move || rustix::io::write(&members, b"0").map(|_| ()).map_err(Into::into));
+            }
         }
         if let Some(scheduling) = &start.scheduling {
             let prepared = scheduling.prepare();

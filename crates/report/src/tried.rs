@@ -29,6 +29,17 @@ pub(crate) fn goal(goal: Goal) -> &'static str {
     }
 }
 
+/// Where the figures are of a virtual machine.
+pub(crate) fn place(found: &TriedSettings) -> Option<String> {
+    let how = match found.vm.as_deref()? {
+        "kvm" => "",
+        _ => ", whose CPUs are emulated",
+    };
+    Some(format!(
+        "In a virtual machine{how}: the times and the cgroups are that machine's, and so is the choice."
+    ))
+}
+
 /// Why nothing is predicted of a setting, or that what was predicted was wrong.
 pub(crate) fn prediction_note(one: &TriedCandidate) -> Option<String> {
     let Some(ratio) = one.predicted_ratio else {

@@ -27,7 +27,7 @@ pub fn status(root: &Path) -> Status {
 ///
 /// # Errors
 /// When it does not, with the reason.
-pub(crate) fn permit(scheduler: &str, holder: &str) -> Result<Option<Lock>, SchedError> {
+pub fn permit(scheduler: &str, holder: &str) -> Result<Option<Lock>, SchedError> {
     let root = Path::new("/");
     let is_root = rustix::process::geteuid().is_root();
     let permitted = Status::read(root).permits(scheduler, is_root);

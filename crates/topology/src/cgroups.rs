@@ -2,7 +2,7 @@
 //!
 //! In a container the groups above the mounted one cannot be seen; a limit there is not known here.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::files::Files;
 use crate::host::CpuQuota;
@@ -46,6 +46,52 @@ pub(crate) fn read(files: &Files) -> Cgroups {
         }
     }
     found
+}
+
+/// A cgroup in the hierarchy that divides CPU time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuGroup {
+    /// Where it is mounted, e.g. `/sys/fs/cgroup/app.slice`.
+    pub directory: PathBuf,
+    /// Version of the cgroups, 1 or 2.
+    pub version: u32,
+    /// Its quota, where it has one.
+    pub quota: Option<CpuQuota>,
+}
+
+/// The cgroup of the calling process that divides CPU time, and those above it, up to the one that is mounted. Empty where no hierarchy has the
+/// cpu controller.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let groups = swtch_topology::cpu_groups(Path::new("../../fixtures/machines/container-v1-quota"));
+/// assert_eq!((groups.len(), groups[0].version), (1, 1));
+/// assert!(groups[0].quota.is_some());
+/// ```
+pub fn cpu_groups(root: &Path) -> Vec<CpuGroup> {
+    let files = &Files::under(root);
+    let mounts = parse_mounts(&files.text("proc/self/mountinfo").unwrap_or_default());
+    let memberships = parse_memberships(&files.text("proc/self/cgroup").unwrap_or_default());
+    let divides = |mount: &&Mount| match mount.version {
+        1 => mount.controls("cpu"),
+        _ => files
+            .text(&format!("{}/cgroup.controllers", mount.point))
+            .is_some_and(|controllers| controllers.split_whitespace().any(|name| name == "cpu")),
+    };
+    let Some(mount) = mounts.iter().filter(divides).min_by_key(|mount| mount.version) else {
+        return Vec::new();
+    };
+    let Some(group) = memberships.iter().find(|group| mount.holds(group)) else { return Vec::new() };
+    let version = mount.version;
+    let found = directories(files, mount, group).into_iter();
+    found
+        .map(|directory| CpuGroup {
+            quota: quota(files, &directory, version),
+            directory: files.locate(&directory),
+            version,
+        })
+        .collect()
 }
 
 /// A mounted hierarchy.

@@ -74,6 +74,41 @@ fn a_container_finds_its_group_below_the_mounts_root() {
 }
 
 #[test]
+fn the_groups_that_divide_cpu_time_are_those_of_the_cpu_controller() {
+    let own = ("proc/self/cgroup", "4:cpu:/\n0::/a.slice/b.service\n");
+    let groups = [
+        own,
+        ("sys/fs/cgroup/cgroup.controllers", "cpuset memory\n"),
+        ("sys/fs/cgroup/a.slice/cpu.max", "10000 20000\n"),
+        ("sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n"),
+    ];
+    let of = |files: &[(&str, &str)]| {
+        let root = tree(files);
+        let found = cpu_groups(root.path()).into_iter();
+        let path = |group: &CpuGroup| group.directory.strip_prefix(root.path()).unwrap().to_owned();
+        found.map(|group| (path(&group), group.version, group.quota.map(|quota| quota.quota_us))).collect()
+    };
+    let nothing: Vec<(PathBuf, u32, Option<u64>)> = of(&[&groups[..], &[V2]].concat());
+    assert_eq!(nothing, [], "version 2 without the controller");
+    let with_controller = ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
+    let second = of(&[&groups[..], &[V2, with_controller]].concat());
+    let expected = [
+        ("sys/fs/cgroup/a.slice/b.service".into(), 2, None),
+        ("sys/fs/cgroup/a.slice".into(), 2, Some(10_000)),
+        ("sys/fs/cgroup".into(), 2, None),
+    ];
+    assert_eq!(second, expected);
+    let both = format!("1 0 0:1 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n{}", V2.1);
+    let first = of(&[
+        own,
+        ("proc/self/mountinfo", &both),
+        ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+        with_controller,
+    ]);
+    assert_eq!(first, [("sys/fs/cgroup/cpu".into(), 1, None)]);
+}
+
+#[test]
 fn a_path_of_another_namespace_means_the_mounted_group() {
     for path in ["0::/system.slice/docker-abc.scope", "0::/../../other", "0::/"] {
         let found = read_tree(&[V2, ("proc/self/cgroup", path), ("sys/fs/cgroup/cpu.max", "50000 100000\n")]);

@@ -38,6 +38,7 @@ mod read;
 mod unavailable;
 mod virtualisation;
 
+pub use cgroups::{CpuGroup, cpu_groups};
 pub use error::TopologyError;
 pub use host::Host;
 pub use placement::Placement;

@@ -218,9 +218,14 @@ fn loads(example: &str) -> bool {
 /// Whether this example boots a virtual machine.
 fn boots(example: &str) -> bool {
     example.starts_with("swtch vm ")
-        || ["swtch sched compare --vm", "swtch sched bench --loads", "swtch sched accuracy --loads"]
-            .iter()
-            .any(|start| example.starts_with(start))
+        || [
+            "swtch try --vm",
+            "swtch sched compare --vm",
+            "swtch sched bench --loads",
+            "swtch sched accuracy --loads",
+        ]
+        .iter()
+        .any(|start| example.starts_with(start))
 }
 
 /// Runs those that need no virtual machine; how many they were.

@@ -3,7 +3,7 @@
 mod accuracy;
 mod bench;
 mod bisect;
-mod compare;
+pub(super) mod compare;
 mod get;
 
 use crate::args::JsonArgs;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// What ends a scheduler, a terminal that goes away among it.
-const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+pub(super) const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// This program, and where schedulers are searched for.
 pub(super) fn search_path() -> anyhow::Result<(PathBuf, SearchPath)> {

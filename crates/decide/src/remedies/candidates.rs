@@ -1,9 +1,9 @@
 //! The settings that may help a command, and what in its recording speaks for each.
 
 use super::NotTried;
+use super::group::GroupPlan;
 use crate::runs::{PlannedCommand, RunPlan};
 use std::collections::BTreeMap;
-use std::path::Path;
 use swtch_cost::{Advice, stands_out};
 use swtch_record::Scheduling;
 use swtch_trace::TraceView;
@@ -27,7 +27,7 @@ pub struct Wanted {
 }
 
 /// What a setting changes, for a prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Setting {
     /// This number of threads.
     Threads(u32),
@@ -39,6 +39,12 @@ pub(super) enum Setting {
     Slice(u64),
     /// The real-time class.
     Fifo,
+    /// A multiple of the present quota, or none. The present one is of `cpus` CPUs, and stopped the command in this share of the periods.
+    Quota { times: Option<u32>, cpus: f64, stopped: f64 },
+    /// A cgroup that gets ten times what others get.
+    Weight,
+    /// A sched_ext scheduler for the command alone.
+    Scheduler(String),
     /// A value that the user names.
     Named,
 }
@@ -50,6 +56,8 @@ pub(super) struct Candidate {
     pub(super) command: String,
     pub(super) because: Option<String>,
     pub(super) setting: Setting,
+    /// The cgroup that it needs.
+    pub(super) group: Option<GroupPlan>,
     pub(super) run: PlannedCommand,
 }
 
@@ -58,11 +66,10 @@ pub(super) fn candidates(
     plan: &RunPlan,
     wanted: &Wanted,
     trace: TraceView<'_>,
-    advice: &[Advice],
+    present: &Present<'_>,
     not_tried: &mut Vec<NotTried>,
 ) -> Vec<Candidate> {
-    let Some((command, named)) = plan.commands.split_first() else { return Vec::new() };
-    let present = Present { command, advice };
+    let named = plan.commands.get(1..).unwrap_or_default();
     let mut found: Vec<Candidate> = named
         .iter()
         .map(|command| Candidate {
@@ -70,6 +77,7 @@ pub(super) fn candidates(
             command: command.name.clone(),
             because: Some("you named it".to_owned()),
             setting: Setting::Named,
+            group: None,
             run: command.clone(),
         })
         .collect();
@@ -100,7 +108,10 @@ pub(super) fn candidates(
             &reasons,
         ));
     }
-    not_tried.extend(never_tried(wanted, advice));
+    if !wanted.fifo {
+        let why = "it goes before everything else on the machine; --fifo tries it".to_owned();
+        not_tried.push(NotTried { what: "the real-time class".to_owned(), why });
+    }
     found
 }
 
@@ -115,35 +126,15 @@ const MISPLACED: [&str; 4] = [
     stands_out::OTHERS_IN_FRONT,
 ];
 
-/// What changes more than the command, and so is not tried.
-fn never_tried(wanted: &Wanted, advice: &[Advice]) -> Vec<NotTried> {
-    let row = |what: &str, why: &str| NotTried { what: what.to_owned(), why: why.to_owned() };
-    let mut found = Vec::new();
-    if !wanted.fifo {
-        let why = "it goes before everything else on the machine; --fifo tries it";
-        found.push(row("the real-time class", why));
-    }
-    let why = if Path::new("/sys/kernel/sched_ext").exists() {
-        "they are loaded for the whole machine; 'swtch sched compare -- COMMAND' tries them"
-    } else {
-        "this kernel has no sched_ext; 'swtch sched compare --vm -- COMMAND' tries them in a virtual machine"
-    };
-    found.push(row("schedulers of sched_ext", why));
-    if advice.iter().any(|one| one.what == stands_out::THROTTLED) {
-        found.push(row("a larger quota", "that changes the cgroup for all in it; see cpu.max"));
-    }
-    found
-}
-
 /// The command as it is, and what stands out in its recording.
-struct Present<'a> {
-    command: &'a PlannedCommand,
-    advice: &'a [Advice],
+pub(super) struct Present<'a> {
+    pub(super) command: &'a PlannedCommand,
+    pub(super) advice: &'a [Advice],
 }
 
 impl Present<'_> {
     /// With a setting; `prefix` is what makes it on a command line.
-    fn with(
+    pub(super) fn with(
         &self,
         what: String,
         prefix: &str,
@@ -157,6 +148,7 @@ impl Present<'_> {
             command: format!("{prefix} {}", prefixed(self.command)),
             because: because.map(|one| one.what.clone()),
             setting,
+            group: None,
             run: PlannedCommand {
                 name: format!("{prefix} {}", self.command.name),
                 scheduling: Some(scheduling),

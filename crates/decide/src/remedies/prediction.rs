@@ -2,7 +2,8 @@
 
 use super::Goal;
 use super::candidates::Setting;
-use std::collections::BTreeSet;
+use super::cgroups::WEIGHT;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use swtch_cost::Bill;
 use swtch_profile::Profile;
@@ -27,6 +28,16 @@ impl Predicted {
         Self { ratio: None, by: format!("{CANNOT}: {why}") }
     }
 }
+
+/// Why nothing predicts what threads that may spin do otherwise.
+const MAY_SPIN: &str =
+    "the threads hardly ever sleep; whether they work or wait for each other in a loop is not in a recording";
+/// A thread that sleeps less often for each second on a CPU may spin while it waits.
+const MOST_SLEEPS_PER_S: f64 = 20.0;
+/// Times that any thread sleeps when it starts and ends.
+const LEAST_SLEEPS: f64 = 3.0;
+/// Of a thread that ran for less, nothing says how often it sleeps.
+const LEAST_RUN_NS: u64 = 20_000_000;
 
 /// What [`Predicted::by`] begins with where nothing predicts.
 pub(super) const CANNOT: &str = "cannot predict";
@@ -70,19 +81,38 @@ impl<'a> Predictor<'a> {
     }
 
     pub(super) fn predict(&self, setting: &Setting, goal: Goal) -> Predicted {
+        let reschedules = match setting {
+            Setting::Cpus { elsewhere, .. } => !elsewhere,
+            Setting::Fifo => !self.waits_behind_others(),
+            Setting::Threads(_) | Setting::Slice(_) | Setting::Scheduler(_) => true,
+            _ => false,
+        };
+        if reschedules && self.may_spin() {
+            return Predicted::none(MAY_SPIN);
+        }
         match setting {
             Setting::Threads(threads) => self.of_threads(*threads, goal),
             Setting::Cpus { cpus, elsewhere: false } => self.simulated(cpus.len(), None, goal),
             Setting::Cpus { elsewhere: true, .. } => {
                 let by = "the bill: the waits behind interrupts and other programs, which it leaves";
-                self.without(&[InFront::Task, InFront::Interrupt], goal, by)
+                self.without(&[InFront::Task, InFront::Interrupt], 1.0, goal, by)
             }
             Setting::Slice(ns) => self.simulated(self.cpus, Some(Policy::Slice(*ns)), goal),
-            Setting::Fifo if self.behind_ns(&[InFront::Task]) * 2 > self.wait_ns() => {
+            Setting::Fifo if self.waits_behind_others() => {
                 let by = "the bill: the waits behind other programs, which it goes before";
-                self.without(&[InFront::Task], goal, by)
+                self.without(&[InFront::Task], 1.0, goal, by)
             }
             Setting::Fifo => self.simulated(self.cpus, Some(Policy::Fifo), goal),
+            Setting::Quota { times, cpus, stopped } => self.of_quota(*times, *cpus, *stopped, goal),
+            Setting::Weight => {
+                let by =
+                    format!("the bill: the waits behind other programs, of which it leaves one in {WEIGHT}");
+                self.without(&[InFront::Task], 1.0 - 1.0 / f64::from(WEIGHT), goal, &by)
+            }
+            Setting::Scheduler(name) if name == "flsched" => {
+                self.simulated(self.cpus, Some(Policy::Named(name)), goal)
+            }
+            Setting::Scheduler(name) => Predicted::none(format!("the simulator does not have {name}")),
             Setting::Batch => Predicted::none("the simulator has no class for batches"),
             Setting::Named => Predicted::none("nothing says what the value does"),
         }
@@ -117,7 +147,7 @@ impl<'a> Predictor<'a> {
     }
 
     /// Simulated with the setting over simulated as it was recorded. A simulation that misses the recording by more than it finds proves nothing.
-    fn simulated(&self, cpus: usize, policy: Option<Policy>, goal: Goal) -> Predicted {
+    fn simulated(&self, cpus: usize, policy: Option<Policy<'_>>, goal: Goal) -> Predicted {
         let present = match &self.present {
             Ok(present) => present,
             Err(why) => return Predicted::none(why),
@@ -177,17 +207,61 @@ impl<'a> Predictor<'a> {
         parts.filter(|part| !part.in_scope && causes.contains(&part.cause)).map(|part| part.ns).sum()
     }
 
-    /// Without the waits behind what is not theirs: the time in which the tasks run or want to becomes shorter by their share.
-    fn without(&self, causes: &[InFront], goal: Goal, by: &str) -> Predicted {
+    /// Without a share of the waits behind what is not theirs: the time in which the tasks run or want to becomes shorter by them.
+    fn without(&self, causes: &[InFront], share: f64, goal: Goal, by: &str) -> Predicted {
         if goal != Goal::Time {
             return Predicted::none(format!("waits do not say what becomes of {}", goal.metric()));
+        }
+        if self.view.header.totals.throttled.is_some_and(|throttled| throttled.throttled_periods > 0) {
+            return Predicted::none(
+                "a quota stops the command, and the recording has that time behind what ran meanwhile",
+            );
         }
         if self.bill.waits.is_none() {
             return Predicted::none("the recording does not say what it waited behind");
         }
         let wanted_ns = (self.run_ns() + self.wait_ns()).max(self.view.header.duration_ns).max(1);
-        let ratio = (1.0 - self.behind_ns(causes) as f64 / wanted_ns as f64).max(0.0);
+        let ratio = (1.0 - share * self.behind_ns(causes) as f64 / wanted_ns as f64).max(0.0);
         Predicted { ratio: Some(ratio), by: by.to_owned() }
+    }
+
+    fn waits_behind_others(&self) -> bool {
+        self.behind_ns(&[InFront::Task]) * 2 > self.wait_ns()
+    }
+
+    /// Whether most of the CPU time is that of threads of one process that hardly ever sleep, and so may wait for each other on the CPU: in a loop, or by
+    /// `sched_yield`, which the kernel counts as an involuntary switch. Such waiting looks like work in a recording.
+    fn may_spin(&self) -> bool {
+        let mut by_process: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
+        let sleepless = self.view.in_scope().filter(|task| {
+            task.run_ns >= LEAST_RUN_NS
+                && task.voluntary as f64 <= LEAST_SLEEPS + MOST_SLEEPS_PER_S * task.run_ns as f64 / 1e9
+        });
+        for task in sleepless {
+            let (threads, run_ns) = by_process.entry(task.pid).or_default();
+            *threads += 1;
+            *run_ns += task.run_ns;
+        }
+        by_process.values().any(|(threads, run_ns)| *threads > 1 && run_ns * 2 > self.run_ns())
+    }
+
+    /// With another quota, as far as the present one bound the command: in the periods in which it stopped it. In those, the command gets the quota's CPUs of
+    /// those that it can use; then it gets more of them, or all.
+    fn of_quota(&self, times: Option<u32>, cpus: f64, stopped: f64, goal: Goal) -> Predicted {
+        if goal != Goal::Time {
+            return Predicted::none(format!("a quota does not say what becomes of {}", goal.metric()));
+        }
+        let most = self.view.in_scope().map(|task| task.run_ns).max().unwrap_or(0);
+        let busy = self.view.in_scope().filter(|task| task.run_ns * 20 > most).count();
+        let gets = (cpus / busy.clamp(1, self.cpus.max(1)) as f64).min(1.0);
+        let left = times.map_or(gets, |times| gets.max(1.0 / f64::from(times)));
+        Predicted {
+            ratio: Some(1.0 - stopped * (1.0 - left)),
+            by: format!(
+                "the recording: the quota stopped the command in {:.0} % of the periods",
+                100.0 * stopped
+            ),
+        }
     }
 
     /// As many threads as CPUs take the CPU from each other no more: their involuntary switches go, and what these cost. With fewer, the rest of the
@@ -223,17 +297,19 @@ impl<'a> Predictor<'a> {
 }
 
 /// Another policy than the recorded one.
-enum Policy {
+enum Policy<'a> {
     Slice(u64),
     Fifo,
+    Named(&'a str),
 }
 
-impl Policy {
+impl Policy<'_> {
     /// Its name in the simulator, where ordinary tasks are under `fair`.
     fn of(&self, fair: &str) -> String {
         match self {
             Self::Slice(ns) => format!("{fair}:slice-ms={}", *ns as f64 / 1e6),
             Self::Fifo => "fifo".to_owned(),
+            Self::Named(name) => (*name).to_owned(),
         }
     }
 }

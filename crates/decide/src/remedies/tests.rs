@@ -1,6 +1,9 @@
 use super::*;
 use crate::runs::{PlannedCommand, shell};
+use std::ffi::OsStr;
+use std::path::Path;
 use swtch_cost::Bill;
+use swtch_sched::SearchPath;
 use swtch_trace::Trace;
 use swtch_units::Silent;
 
@@ -16,6 +19,11 @@ fn trial(lines: &[&str], most: usize) -> TrialPlan {
         goal: Goal::Time,
         wanted,
         profile: None,
+        schedulers: Some(Schedulers {
+            names: vec!["flsched".to_owned()],
+            program: "/no/swtch".into(),
+            search_path: SearchPath::new(Path::new("/no/swtch"), OsStr::new("")),
+        }),
     }
 }
 
@@ -48,6 +56,7 @@ fn a_wrong_prediction_is_known() {
             command: String::new(),
             because: None,
             setting: candidates::Setting::Batch,
+            group: None,
             run: command("true"),
         };
         tried(candidate, Predicted { ratio: Some(ratio), by: String::new() }, change.as_ref())
@@ -127,4 +136,55 @@ fn without_a_trace_nothing_is_simulated() {
     let missing = Predictor::new(std::path::Path::new("/no/trace"), trace.view(), &bill, None);
     let found = missing.predict(&candidates::Setting::Fifo, Goal::Time);
     assert!(found.ratio.is_none() && found.by.contains("/no/trace"), "{found:?}");
+}
+
+/// Two threads of one process that run all the time, and sleep as often as is said.
+fn of_two_threads(sleeps: u64, setting: &candidates::Setting) -> Predicted {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/stacks.swtch");
+    let mut trace = Trace::open(&folder).unwrap();
+    for (place, task) in trace.tables.tasks.iter_mut().enumerate() {
+        task.in_scope = place < 2;
+        (task.pid, task.run_ns, task.voluntary, task.involuntary) = (7, 100_000_000, sleeps, 20);
+    }
+    let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+    Predictor::new(&folder, trace.view(), &bill, None).predict(setting, Goal::Switches)
+}
+
+#[test]
+fn nothing_is_predicted_of_threads_that_may_spin() {
+    for setting in [
+        candidates::Setting::Threads(1),
+        candidates::Setting::Slice(20_000_000),
+        candidates::Setting::Cpus { cpus: vec![0], elsewhere: false },
+        candidates::Setting::Scheduler("flsched".to_owned()),
+    ] {
+        let found = of_two_threads(3, &setting);
+        assert!(found.ratio.is_none() && found.by.contains("hardly ever sleep"), "{setting:?}: {found:?}");
+        let found = of_two_threads(100, &setting);
+        assert!(!found.by.contains("hardly ever sleep"), "{setting:?}: {found:?}");
+    }
+    let found = of_two_threads(100, &candidates::Setting::Threads(1));
+    assert_eq!(found.ratio, Some(1.0 - 20.0 / 120.0), "the involuntary switches are saved");
+}
+
+/// The quota binds the command in a share of the periods, and there it has a part of the CPUs that it can use.
+#[test]
+fn a_quota_is_predicted_by_the_periods_in_which_it_stopped_the_command() {
+    let of = |times, cpus, stopped| {
+        let setting = candidates::Setting::Quota { times, cpus, stopped };
+        let found = predicted("stacks.swtch", &setting, Goal::Time);
+        (found.ratio.unwrap() * 1000.0).round() / 1000.0
+    };
+    // Far more than it can use, so nothing changes; then a quota that nearly stands still.
+    assert_eq!(
+        [of(None, 1000.0, 1.0), of(Some(2), 0.000_001, 1.0), of(None, 0.000_001, 1.0)],
+        [1.0, 0.5, 0.0]
+    );
+    assert_eq!(
+        [of(None, 0.000_001, 0.5), of(Some(2), 0.000_001, 0.5), of(Some(2), 0.1, 0.0)],
+        [0.5, 0.75, 1.0]
+    );
+    let setting = candidates::Setting::Quota { times: None, cpus: 0.5, stopped: 1.0 };
+    let found = predicted("stacks.swtch", &setting, Goal::CpuTime);
+    assert!(found.ratio.is_none() && found.by.starts_with("cannot predict: "), "{found:?}");
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::compared::{circumstances, digits};
-use crate::tried::{answer, goal, prediction_note};
+use crate::tried::{answer, goal, place, prediction_note};
 use swtch_decide::remedies::TriedSettings;
 use swtch_topology::Unavailable;
 
@@ -72,7 +72,8 @@ fn sections(tried: &TriedSettings) -> Vec<Section> {
             not_tried,
         )
         .or("Every setting was run.")]),
-        Section::bare("how", "How it was measured").say_all(circumstances(&tried.comparison)),
+        Section::bare("how", "How it was measured")
+            .say_all(circumstances(&tried.comparison).into_iter().chain(place(tried))),
     ]
 }
 

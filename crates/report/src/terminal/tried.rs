@@ -2,7 +2,7 @@
 
 use super::paragraph;
 use crate::compared::{circumstances, digits};
-use crate::tried::{answer, goal, prediction_note};
+use crate::tried::{answer, goal, place, prediction_note};
 use swtch_decide::remedies::TriedSettings;
 use swtch_units::TextTable;
 
@@ -24,7 +24,8 @@ pub fn tried(found: &TriedSettings) -> String {
         text.extend(lines.map(|line| paragraph("  ", &line, 4)));
     }
     text.push('\n');
-    text.extend(circumstances(&found.comparison).iter().map(|line| paragraph("", line, 2)));
+    let lines = circumstances(&found.comparison).into_iter().chain(place(found));
+    text.extend(lines.map(|line| paragraph("", &line, 2)));
     text
 }
 

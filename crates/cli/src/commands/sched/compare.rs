@@ -83,7 +83,7 @@ fn keep_output(compared: &Comparison, out: &Path) -> anyhow::Result<()> {
 }
 
 /// The line of a comparison's steps; it moves only where that disturbs nothing that is measured.
-pub(super) fn progress_line(moves: bool) -> ProgressLine {
+pub(in crate::commands) fn progress_line(moves: bool) -> ProgressLine {
     let mut line = ProgressLine::at_once("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}", Some(0));
     if moves {
         line.show_always(|bar| bar.enable_steady_tick(TICK));
@@ -91,7 +91,7 @@ pub(super) fn progress_line(moves: bool) -> ProgressLine {
     line
 }
 
-pub(super) fn show(line: &mut ProgressLine, progress: &SchedProgress) {
+pub(in crate::commands) fn show(line: &mut ProgressLine, progress: &SchedProgress) {
     if let SchedProgress::Step { done, of, next } = progress {
         line.show_always(|bar| {
             bar.set_length(*of as u64);
