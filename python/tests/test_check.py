@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
 import os
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import junitparser
 import pytest
-from schema_check import faults
 
 BUDGET = """[[budget]]
 name = "{name}"
@@ -23,33 +26,8 @@ switches = {{ max = {most} }}
 "cpu.time" = {{}}
 """
 FORMATS = "markdown,junit,bmf,github-action-benchmark,otava"
-#: bencher.dev/bmf.json, with what it says of names of any length.
-BMF = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {name: {"type": "number"} for name in ("value", "lower_value", "upper_value")},
-            "required": ["value"],
-        },
-    },
-}
-#: What github-action-benchmark asks of an entry of customSmallerIsBetter.
-ENTRIES = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "unit": {"type": "string"},
-            "value": {"type": "number"},
-            "range": {"type": "string"},
-            "extra": {"type": "string"},
-        },
-        "required": ["name", "unit", "value"],
-    },
-}
+#: What readers of the formats ask, with where it is from: fixtures/formats/README.md.
+FORMATS_OF_OTHERS = Path(__file__).parents[2] / "fixtures/formats"
 #: Jenkins' junit-10.xsd: what an element may hold, and its attributes, those that are needed with a `!`.
 JUNIT = {
     "testsuites": ({"testsuite"}, {"name", "tests", "failures", "errors", "time", "disabled"}),
@@ -107,26 +85,64 @@ def test_junit_is_as_its_schema_says(results: Path):
     assert all(float(case.get("time")) >= 0 for case in cases.values())
 
 
-def test_bmf_and_the_actions_list_are_as_their_schemas_say(results: Path):
-    bmf = json.loads((results / "bmf.json").read_text())
-    assert faults(bmf, BMF) == []
-    assert {(b, m): v["value"] for b, measures in bmf.items() for m, v in measures.items()} == figures(
-        results
-    )
-    entries = json.loads((results / "benchmark.json").read_text())
-    assert faults(entries, ENTRIES) == []
+def checked(results: Path, name: str, schema: str) -> Any:
+    """A document of the check that its reader's schema accepts."""
+    document = json.loads((results / name).read_text())
+    rules = json.loads((FORMATS_OF_OTHERS / schema).read_text())
+    jsonschema.Draft7Validator.check_schema(rules)
+    jsonschema.Draft7Validator(rules).validate(document)
+    return document
+
+
+def test_bmf_is_as_benchers_schema_says(results: Path) -> None:
+    bmf = checked(results, "bmf.json", "bmf.json")
+    metrics = {(b, m): metric for b, measures in bmf.items() for m, metric in measures.items()}
+    assert {key: metric["value"] for key, metric in metrics.items()} == figures(results)
+    for metric in metrics.values():
+        assert metric["lower_value"] <= metric["value"] <= metric["upper_value"]
+
+
+def test_the_actions_list_is_as_its_source_says(results: Path) -> None:
+    entries = checked(results, "benchmark.json", "github-action-benchmark.json")
     assert {tuple(e["name"].split(": ")): e["value"] for e in entries} == figures(results)
+    # The action finds an entry's earlier value by its name (src/write.ts), and would scale a range that begins so (src/extractRangeInfo.ts).
+    assert len({entry["name"] for entry in entries}) == len(entries)
+    assert not any(re.match(r"\+-|±", entry.get("range", "")) for entry in entries)
 
 
-def test_otava_has_a_row_a_check(results: Path):
-    with (results / "otava.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2
-    names = [f"{budget}.{metric}" for budget, metric in figures(results)]
-    assert list(rows[0]) == ["time", "commit", *names]
-    for row in rows:
-        datetime.datetime.fromisoformat(row["time"])
-    last = {tuple(name.split(".", 1)): float(rows[-1][name]) for name in names}
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ("bmf.json", {"b": {"switches": {"lower_value": 1}}}),
+        ("bmf.json", {"b": {"switches": 1}}),
+        ("bmf.json", {"b": {"x" * 65: {"value": 1}}}),
+        ("github-action-benchmark.json", []),
+        ("github-action-benchmark.json", [{"name": "b: switches", "unit": "count", "value": "1"}]),
+        ("github-action-benchmark.json", {"name": "b", "unit": "count", "value": 1}),
+    ],
+)
+def test_the_schemas_refuse_what_readers_refuse(schema: str, document: Any) -> None:
+    rules = json.loads((FORMATS_OF_OTHERS / schema).read_text())
+    assert not jsonschema.Draft7Validator(rules).is_valid(document)
+
+
+def read_as_otava_does(text: str) -> tuple[list[float], list[str], dict[str, list[float]]]:
+    """Times, commits and metrics: as many values as columns, times that are dates with a zone, and numbers in all columns but the first two."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=",", quotechar='"')
+    assert all(len(row) == len(header) for row in rows)
+    time, commit = header.index("time"), header.index("commit")
+    moments = [datetime.datetime.fromisoformat(row[time]) for row in rows]
+    assert all(moment.tzinfo is not None for moment in moments)
+    names = [name for name in header if name not in ("time", "commit")]
+    metrics = {name: [float(row[header.index(name)]) for row in rows] for name in names}
+    return [moment.timestamp() for moment in moments], [row[commit] for row in rows], metrics
+
+
+def test_otava_reads_a_row_a_check(results: Path) -> None:
+    times, commits, metrics = read_as_otava_does((results / "otava.csv").read_text())
+    assert len(times) == len(commits) == 2 and times == sorted(times)
+    assert list(metrics) == [f"{budget}.{metric}" for budget, metric in figures(results)]
+    last = {tuple(name.split(".", 1)): values[-1] for name, values in metrics.items()}
     assert last == figures(results)
 
 
