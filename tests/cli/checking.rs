@@ -127,16 +127,30 @@ fn bad_input_is_one_line_and_leaves_the_baseline_alone() {
         assert_eq!(stderr(&output).lines().count(), 1, "{text}: {}", stderr(&output));
     }
     assert_eq!(fs::read_to_string(home.path().join("swtch-baseline.json")).unwrap(), "{}");
-    // A baseline of another machine.
+    // A baseline of another kernel, machine or version of swtch, and one that a later version wrote.
     let accepted = check(home.path(), &full("true"), &["--accept"]);
     assert_eq!(accepted.status.code(), Some(0), "{}", stderr(&accepted));
     let path = home.path().join("swtch-baseline.json");
     let baseline = fs::read_to_string(&path).unwrap();
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let edited = baseline.replace(release.trim(), "4.4.0-other");
-    assert_ne!(edited, baseline);
-    fs::write(&path, edited).unwrap();
-    let output = check(home.path(), &full("true"), &[]);
-    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
-    assert!(stderr(&output).contains("another kernel: 4.4.0-other, not "), "{}", stderr(&output));
+    let kept: Value = serde_json::from_str(&baseline).unwrap();
+    for (name, words) in [
+        ("kernel", "another kernel: other, not "),
+        ("machine", "another machine: other, not "),
+        ("cpus", "another cpus: other, not "),
+        ("swtch", "another swtch: other, not "),
+        ("source", "another source: other, not "),
+        ("schema", "has the schema 'other', not 'swtch/baseline/1'"),
+    ] {
+        let mut edited = kept.clone();
+        let place =
+            if name == "schema" { &mut edited[name] } else { &mut edited["budgets"]["b"]["made_with"][name] };
+        assert!(place.is_string(), "{name}: {kept}");
+        *place = "other".into();
+        fs::write(&path, edited.to_string()).unwrap();
+        let output = check(home.path(), &full("true"), &[]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", stdout(&output));
+        let complaint = stderr(&output);
+        assert!(complaint.contains(words) && complaint.lines().count() == 1, "{name}: {complaint}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), edited.to_string(), "the baseline changed");
+    }
 }

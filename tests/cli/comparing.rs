@@ -85,6 +85,10 @@ fn a_command_that_fails_is_an_error_with_its_last_lines() {
         (&["--timeout", "50ms", "--", "sleep", "1000"], "ran for longer than 50.0 ms"),
         (&["--prepare", "exit 5", "--", "true"], "'exit 5', which --prepare runs"),
         (&["--time-limit", "0", "--", "true"], "the time limit came before every command had run once"),
+        (
+            &["--time-limit", "500ms", "--", "sleep", "1000", "--", "true"],
+            "the time limit came before every command had run once",
+        ),
     ] {
         let output = run(swtch(home.path()).arg("compare").args(line));
         let complaint = stderr(&output);

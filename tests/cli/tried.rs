@@ -135,6 +135,14 @@ fn a_command_that_cannot_be_tried_is_refused_with_its_reason() {
     };
     refused(&["--", "false"], 1, "ended with status 1");
     refused(&["--timeout", "300ms", "--", "sleep", "1000"], 1, "ran for longer than 300 ms");
+    refused(
+        &["--time-limit", "300ms", "--", "sleep", "1000"],
+        1,
+        "it was stopped before every setting had run once",
+    );
+    refused(&["--prepare", "exit 4", "--", "true"], 1, "ended with status 4");
+    refused(&["--schedulers", "no_such", "--vm", "--", "true"], 1, "no scheduler scx_no_such");
+    refused(&["--cpus", "2", "--", "true"], 2, "--vm");
     refused(&["--", "/no/such/program"], 1, "/no/such/program");
     refused(&["--most", "0", "--", "true"], 2, "0 settings leave nothing to try");
     refused(&["true", "false"], 2, "unexpected argument 'false'");
