@@ -9,6 +9,7 @@
 //!   - `doctor`: `swtch doctor` of `fixtures/machines/NAME`;
 //!   - `comparison`: `swtch compare` of `fixtures/comparisons/NAME.json`;
 //!   - `tried`: `swtch try` of `fixtures/tried/NAME.json`;
+//!   - `checked`: `swtch check` of `fixtures/checks/NAME.json`;
 //!   - `accuracy`: `swtch sched accuracy` of `fixtures/NAME/accuracy.json`.
 //!
 //! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (that many at most). Studies of `swtch ai` and
@@ -20,6 +21,7 @@ use std::fs;
 use std::path::Path;
 use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
 use swtch_profile::file;
+use swtch_report::check::CheckFormat;
 use swtch_report::recording::Summary;
 use swtch_report::terminal;
 use swtch_topology::Host;
@@ -122,6 +124,10 @@ pub(crate) fn printed_of(kind: &str, name: &str) -> Option<String> {
         "tried" => {
             let text = fs::read(fixture(&format!("tried/{name}.json"))).unwrap();
             terminal::tried(&serde_json::from_slice(&text).unwrap())
+        }
+        "checked" => {
+            let text = fs::read(fixture(&format!("checks/{name}.json"))).unwrap();
+            CheckFormat::Terminal.write(&serde_json::from_slice(&text).unwrap(), "").unwrap()
         }
         "accuracy" => {
             let text = fs::read(fixture(&format!("{name}/accuracy.json"))).unwrap();
