@@ -36,7 +36,7 @@ fn throttled(test: &str) -> Option<Throttled> {
 }
 
 impl Throttled {
-    /// swtch in that cgroup, which tries settings on a program that computes for so many steps.
+    /// swtch in that cgroup, which tries settings on a program that computes `steps` steps.
     fn trying(&self, runs: usize, steps: u64) -> Command {
         let words = swtch(self.home.path());
         let [shell, option, script] = self.group.script("exec \"$0\" \"$@\"");

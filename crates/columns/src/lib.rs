@@ -8,8 +8,8 @@
 //! Unsigned numbers are stored in signed columns, without a note that they are unsigned. No count or time reaches 2^63, and
 //! unsigned columns that are subtracted in pandas or DuckDB give wrapped numbers or errors.
 //!
-//! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `encode` (writes them), `physical` (what is compiled once for
-//! each type that is stored), `growth` (differences of counters that only grow).
+//! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `encode` (writes them), `physical` (the code
+//! of each stored type, compiled once), `growth` (differences of counters that only grow).
 #![forbid(unsafe_code)]
 
 mod decode;

@@ -91,7 +91,7 @@ fn steal_that_can_be_the_cause_is_said_first() {
         "{text}"
     );
     assert!(spoiled);
-    // It can be the cause of the waits, and is no tenth of the time: said, after the answer.
+    // It can be the cause of the waits, but is less than a tenth of the time: a note after the answer.
     let (text, spoiled) = made(60).summary();
     assert_eq!((before_the_answer(&text).as_str(), spoiled), ("", false), "{text}");
     assert!(text.contains("Note: the hypervisor took 6 % of the CPUs' time (60.0 ms)"), "{text}");

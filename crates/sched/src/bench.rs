@@ -10,7 +10,7 @@ mod member;
 
 pub use boots::guests_at_a_time;
 pub use column::{Boot, Column, LoadRuns, Run};
-pub use load::{Better, Load, LoadMetric, SimulatedLoad, loads, loads_named};
+pub use load::{Load, LoadMetric, SimulatedLoad, loads, loads_named};
 pub use member::run_boot;
 
 use crate::SchedProgress;

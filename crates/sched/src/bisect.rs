@@ -7,7 +7,8 @@ mod versions;
 pub use versions::{RepositoryVersions, Versions};
 
 use crate::SchedProgress;
-use crate::bench::{BenchJob, Better, columns};
+use crate::bench::{BenchJob, columns};
+use crate::better::Better;
 use crate::compare::RunFigure;
 use crate::error::SchedError;
 use serde::Serialize;
@@ -109,7 +110,7 @@ pub fn bisect(job: &BisectJob, observer: &mut dyn Observer<SchedProgress>) -> Re
     })
 }
 
-/// The good place below the first bad one, of so many in a row. Where places are skipped, those between are all skipped.
+/// The good place below the first bad one, among `count` places in a row. Where places are skipped, those between are all skipped.
 fn narrow(
     count: usize,
     mut judge: impl FnMut(usize) -> Result<Judged, SchedError>,

@@ -184,7 +184,7 @@ pub const NO_SCHEDULERS: &str = "schedulers are separate programs; add the direc
                                  source tree builds swtch's own)";
 
 fn have(found: &[String], name: &str) -> String {
-    if crate::get::about_in_registry(name).is_some() {
+    if crate::registry::about_in_registry(name).is_some() {
         return format!("swtch sched get {name} installs it");
     }
     if found.is_empty() {

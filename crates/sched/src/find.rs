@@ -1,7 +1,7 @@
 //! Which schedulers there are: programs `scx_NAME` next to this one, on PATH, and `scx_NAME@VERSION` in the cache.
 
 use crate::error::SchedError;
-use crate::get::about_in_registry;
+use crate::registry::about_in_registry;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

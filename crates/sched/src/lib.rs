@@ -4,11 +4,12 @@
 //! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine, [`bench()`] many loads. Schedulers are other programs, under another
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 //!
-//! Modules: `find` (which there are), `file` (one that is a file), `get` (those of Cargo's registry), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
-//! (kernel against kernel), `bisect` (which version made a load slower), `error`.
+//! Modules: `find` (which there are), `file` (one that is a file), `registry` and `get` (those of Cargo's registry), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
+//! (kernel against kernel), `bisect` (which version made a load slower), `better`, `error`.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod better;
 mod bisect;
 mod compare;
 pub mod die_with_parent;
@@ -22,12 +23,14 @@ mod lock;
 mod message;
 mod new;
 mod process;
+mod registry;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Better, Boot, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad,
-    bench, guests_at_a_time, loads, loads_named, run_boot,
+    AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad, bench,
+    guests_at_a_time, loads, loads_named, run_boot,
 };
+pub use better::Better;
 pub use bisect::{
     BisectJob, BisectStep, Bisected, Judged, RepositoryVersions, Versions, bisect, steps_table,
 };
@@ -38,12 +41,13 @@ pub use compare::{
 pub use error::{NO_SCHEDULERS, SchedError};
 pub use file::make_program_for;
 pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};
-pub use get::{Gotten, REGISTRY, RegistryScheduler, cache_of_schedulers, get, registry_table};
+pub use get::{Gotten, cache_of_schedulers, get};
 pub use kernels::{KernelRun, kernels_table, measures};
 pub use lock::{Lock, permit, status};
 pub use message::SchedulerMessage;
 pub use new::write_new;
 pub use process::Scheduler;
+pub use registry::{REGISTRY, RegistryScheduler, registry_table};
 pub use run::{Ended, Job, run};
 
 /// What an observer of a scheduler or of a comparison sees.

@@ -1,4 +1,4 @@
-//! Which kernel to boot: a given file, a version that Debian has, or the newest of its with sched_ext. What is fetched is fetched once.
+//! Which kernel to boot: a given file, a version that Debian has, or the newest of its with sched_ext. Each is fetched once.
 
 mod apt;
 mod config;

@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod external;
 pub(crate) mod import;
 pub(crate) mod measure;
+mod own_program;
 pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod report;

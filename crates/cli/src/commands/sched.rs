@@ -6,19 +6,19 @@ mod bisect;
 pub(super) mod compare;
 mod get;
 
+use super::own_program::search_path;
 use crate::args::JsonArgs;
 use crate::args::sched::{DieWithParentArgs, NewArgs, SchedArgs, SchedCommand};
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use swtch_sched::{Found, Job, SchedError, SchedProgress, SchedulerMessage, SearchPath};
+use swtch_sched::{Found, Job, SchedError, SchedProgress, SchedulerMessage};
 use swtch_units::TextTable;
 
 pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
 /// What ends a scheduler, a terminal that goes away among it.
 pub(super) const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// This program, and where schedulers are searched for.
-pub(super) fn search_path() -> anyhow::Result<(PathBuf, SearchPath)> {
-    let program = env::current_exe().context("cannot find this program")?;
-    let path = env::var_os("PATH").unwrap_or_default();
-    let search_path = SearchPath::new(&program, &path).and(swtch_sched::cache_of_schedulers());
-    Ok((program, search_path))
+/// Wrong usage, where the request was wrong.
+fn usage(error: SchedError) -> anyhow::Error {
+    match error {
+        error @ (SchedError::Wish(_) | SchedError::NoLoad { .. }) => WrongUsage(error.to_string()).into(),
+        error => error.into(),
+    }
 }
 
 fn status(args: &JsonArgs) -> anyhow::Result<ExitCode> {

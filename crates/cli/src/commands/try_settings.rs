@@ -1,8 +1,9 @@
 //! `swtch try`.
 
 use super::compare::{check_outputs, run_plan, runs_console};
+use super::own_program::search_path;
+use super::sched::ENDS;
 use super::sched::compare::{progress_line, show};
-use super::sched::{ENDS, search_path};
 use crate::args::try_settings::TryArgs;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};

@@ -1,6 +1,6 @@
 //! `swtch vm`.
 
-use super::sched::search_path;
+use super::own_program::{search_path, with_own_program};
 use crate::args::vm::VmArgs;
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::slice;
 use std::time::Duration;
@@ -66,17 +66,6 @@ fn kernels_to_choose_from(kernels: &[AvailableKernel]) -> String {
         ]);
     }
     table.to_string()
-}
-
-/// `swtch` is this program, wherever it is installed.
-pub(crate) fn with_own_program(command: &[OsString], own: &Path) -> Vec<OsString> {
-    let mut command = command.to_vec();
-    if let Some(program) = command.first_mut()
-        && program == "swtch"
-    {
-        *program = PathBuf::from(own).into_os_string();
-    }
-    command
 }
 
 /// One guest: the command's output and exit status pass through.

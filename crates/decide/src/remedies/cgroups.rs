@@ -150,7 +150,7 @@ impl Groups {
     }
 }
 
-/// What makes a quota that is a multiple of this one, or none.
+/// The settings for a quota that is a multiple of this one, or none.
 fn settings_of_quota(group: &CpuGroup, quota: &CpuQuota, times: Option<u32>) -> Vec<(String, String)> {
     let (file, unlimited) = if group.version == 1 { ("cpu.cfs_quota_us", "-1") } else { ("cpu.max", "max") };
     let Some(times) = times else { return vec![(file.to_owned(), unlimited.to_owned())] };

@@ -25,7 +25,7 @@ pub(super) struct GroupPlan {
     pub(super) settings: Vec<(String, String)>,
 }
 
-/// A cgroup that was made. What is in it is killed, and it is removed, when dropped.
+/// A cgroup that was made. When dropped, it is removed, and its processes are killed.
 #[derive(Debug)]
 pub(super) struct TrialGroup {
     pub(super) directory: PathBuf,
@@ -92,7 +92,7 @@ fn guard(program: &Path, directory: &Path) -> io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
 }
 
-/// Waits for the end of the input, which comes with the end of the process that holds its other side, and removes the cgroup.
+/// Waits for the end of the input, and removes the cgroup. The input ends with the process that holds its other side.
 pub fn guard_group(directory: &Path) {
     let _ = io::stdin().read_to_end(&mut Vec::new());
     remove(directory);

@@ -138,7 +138,7 @@ fn without_a_trace_nothing_is_simulated() {
     assert!(found.ratio.is_none() && found.by.contains("/no/trace"), "{found:?}");
 }
 
-/// Two threads of one process that run all the time, and sleep as often as is said.
+/// Two threads of one process that run all the time, and sleep `sleeps` times.
 fn of_two_threads(sleeps: u64, setting: &candidates::Setting) -> Predicted {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/stacks.swtch");
     let mut trace = Trace::open(&folder).unwrap();

@@ -624,7 +624,7 @@ int dump(struct bpf_iter__task *ctx)
 	counts = bpf_task_storage_get(&tasks, task, 0, 0);
 	if (counts)
 		scratch.flags |= COUNTED;
-	/* What does not fit is asked for again, and is not given yet. */
+	/* A task that does not fit is given by the next call. */
 	if (bpf_seq_write(ctx->meta->seq, &scratch, sizeof(scratch)) || (counts && bpf_seq_write(ctx->meta->seq, counts, sizeof(*counts))))
 		return 0;
 	/* Without a place for it, the task is in every list. */

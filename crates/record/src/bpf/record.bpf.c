@@ -132,10 +132,10 @@ static __always_inline void add_interrupt(struct ring *ring, u64 ns)
 	report_interrupts(ring, bpf_get_current_task_btf()->pid, bpf_ktime_get_ns(), INTERRUPTS_NS);
 }
 
-/* Whether the recorder is told which CPUs are idle while tasks of the scope wait: only some tasks are recorded, on at most 64 CPUs. */
+/* Whether events say which CPUs are idle while tasks of the scope wait: only some tasks are recorded, on at most 64 CPUs. */
 const volatile bool tells_idle = false;
 
-/* One bit for each CPU: it is idle; a task of the scope waits for it; the recorder was told that it is idle. */
+/* One bit for each CPU: it is idle; a task of the scope waits for it; the last event said that it is idle. */
 u64 idle_cpus, waiting_cpus, told_cpus;
 
 /* Lets nothing that comes after be seen before the change of `word`. An atomic instruction of x86 does. */

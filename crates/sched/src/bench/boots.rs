@@ -1,7 +1,8 @@
 //! Boots, several at a time: each is a process that uses one CPU of this machine, and none sees the others.
 
-use super::{BenchJob, Better, Boot, Load};
+use super::{BenchJob, Boot, Load};
 use crate::SchedProgress;
+use crate::better::Better;
 use crate::compare::{Policy, run_in_guest, take_along};
 use crate::error::SchedError;
 use std::collections::VecDeque;

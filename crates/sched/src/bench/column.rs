@@ -59,7 +59,7 @@ impl Column {
         self.boots.iter().any(|boot| boot.number == number)
     }
 
-    /// Whether it has all of so many boots.
+    /// Whether it has all of `boots` boots.
     pub(super) fn is_whole(&self, boots: usize) -> bool {
         (0..boots).all(|number| self.has(number))
     }

@@ -1,5 +1,6 @@
 //! Loads: what is run, and which figures of its output are kept. A file each in `loads/`.
 
+use crate::better::Better;
 use crate::compare::Metric;
 use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
@@ -106,34 +107,6 @@ pub struct LoadMetric {
     /// Or a pattern with one group. With none of them, it is the time of the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-}
-
-/// Which values of a figure are better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// As of a time.
-    Smaller,
-    /// As of a rate.
-    Larger,
-}
-
-impl Better {
-    /// Of two values.
-    pub(crate) fn worst(self, one: f64, other: f64) -> f64 {
-        match self {
-            Self::Smaller => one.max(other),
-            Self::Larger => one.min(other),
-        }
-    }
-
-    /// In a word, as in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Smaller => "smaller",
-            Self::Larger => "larger",
-        }
-    }
 }
 
 impl Load {

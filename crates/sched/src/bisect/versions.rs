@@ -39,7 +39,7 @@ pub struct RepositoryVersions {
 pub(super) struct Ready {
     pub(super) policy: Policy,
     pub(super) search_path: SearchPath,
-    /// Holds its program for as long as it is needed.
+    /// Holds its program while it is needed.
     pub(super) _work: Option<tempfile::TempDir>,
 }
 

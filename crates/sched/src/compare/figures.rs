@@ -5,7 +5,7 @@ use super::metric::Metric;
 use super::policy::Prepared;
 use super::recorded::{BillFigures, Waits};
 use super::{Collected, ComparisonJob};
-use crate::bench::Better;
+use crate::better::Better;
 use crate::error::SchedError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

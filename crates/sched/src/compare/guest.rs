@@ -4,7 +4,7 @@ use super::figures::Comparison;
 use super::policy::{CHRT, Policy};
 use super::{ComparisonJob, check};
 use crate::SchedProgress;
-use crate::bench::Better;
+use crate::better::Better;
 use crate::error::SchedError;
 use crate::file::make_program_in;
 use crate::find::SearchPath;

@@ -1,6 +1,6 @@
 //! Figures that a command prints: by a pattern that was given, or by what is known of the program.
 
-use crate::bench::Better;
+use crate::better::Better;
 use crate::error::SchedError;
 use regex_lite::Regex;
 use std::ffi::OsString;

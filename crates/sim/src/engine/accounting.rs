@@ -72,7 +72,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let work = useful_ns * u64::from(state.speed);
                 let done = work.min(task.remaining);
                 task.remaining -= done;
-                // What comes from afar is as a refill: the work itself is the same wherever others ran.
+                // Messages from afar count as a refill: the work itself is the same wherever others ran.
                 let mut distant = 0;
                 if self.any_distant {
                     let left = &mut self.task_states[state.current as usize].distant;

@@ -452,7 +452,7 @@ fn where_some_tasks_count_the_source_says_which_cpus_are_idle() {
         let scheduling = Scheduling { cpus: cpus.map(|list| list.parse().unwrap()), ..Scheduling::default() };
         accumulator.follow(&TaskInfo { scheduling, ..known(5) });
         let events = [
-            // What was so when nothing waited is not said; the first wait says it anew.
+            // No event tells the idle CPUs while nothing waits; the first wait brings one.
             idle(10, 0b110),
             wake(100, 1, 5, 9),
             idle(101, 0b000),

@@ -1,8 +1,9 @@
 //! `swtch sched accuracy`.
 
-use super::bench::{folder, usage};
-use super::{ENDS, search_path};
+use super::bench::folder;
+use super::{ENDS, usage};
 use crate::args::sched_accuracy::AccuracyArgs;
+use crate::commands::own_program::search_path;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;

@@ -1,8 +1,9 @@
 //! `swtch sched bench`.
 
 use super::compare::metrics;
-use super::{ENDS, search_path};
+use super::{ENDS, usage};
 use crate::args::sched_bench::BenchArgs;
+use crate::commands::own_program::search_path;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
 use std::io::Write;
@@ -89,13 +90,6 @@ fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
     file::replace(&folder.join("bench.json"), |sink| sink.write_all(json.as_bytes()))?;
     let page = render_bench(&NamedBench { name: "bench".to_owned(), document })?;
     output::page(&folder.join("bench.html"), &page)
-}
-
-pub(super) fn usage(error: SchedError) -> anyhow::Error {
-    match error {
-        error @ (SchedError::Wish(_) | SchedError::NoLoad { .. }) => WrongUsage(error.to_string()).into(),
-        error => error.into(),
-    }
 }
 
 fn chosen(args: &BenchArgs) -> Result<Vec<Load>, SchedError> {

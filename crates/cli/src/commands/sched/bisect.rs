@@ -1,10 +1,9 @@
 //! `swtch sched bisect`.
 
-use super::bench::usage;
 use super::compare::{metrics, progress_line, show};
-use super::{ENDS, search_path};
+use super::{ENDS, usage};
 use crate::args::sched_bisect::BisectArgs;
-use crate::commands::vm::with_own_program;
+use crate::commands::own_program::{search_path, with_own_program};
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
 use std::num::NonZeroUsize;

@@ -1,9 +1,8 @@
 //! `swtch sched compare`.
 
-use super::bench::usage;
-use super::{ENDS, search_path};
+use super::{ENDS, usage};
 use crate::args::sched::CompareArgs;
-use crate::commands::vm::with_own_program;
+use crate::commands::own_program::{search_path, with_own_program};
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;

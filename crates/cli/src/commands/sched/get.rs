@@ -1,6 +1,6 @@
 //! `swtch sched get`.
 
-use super::bench::usage;
+use super::usage;
 use crate::args::sched_get::GetArgs;
 use crate::output;
 use std::process::ExitCode;

@@ -263,7 +263,7 @@ mod tests {
 
     fn sum(tasks: &CountedTasks) -> u64 {
         let sum = tasks.iter().map(|(now, _)| now.voluntary).sum();
-        assert_eq!(tasks.living().sums.voluntary, sum, "what is kept is the sum");
+        assert_eq!(tasks.living().sums.voluntary, sum, "the kept sums");
         sum
     }
 
