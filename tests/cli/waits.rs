@@ -273,6 +273,10 @@ fn a_recording_of_a_command_knows_which_cpus_were_idle_as_one_of_the_machine_doe
     let (wait_ns, idle_ns, tids) = idle_elsewhere(home.path(), "one.swtch", None);
     let (_, expected_ns, _) = idle_elsewhere(home.path(), "machine.swtch", Some(&tids));
     println!("waited {wait_ns} ns; another CPU idle for {idle_ns} ns, by the whole machine {expected_ns} ns");
+    if expected_ns < wait_ns / 20 {
+        // Nothing agrees with nothing, which proves little.
+        skip(TEST, "other programs had the other CPUs");
+    }
     assert!(wait_ns > 500_000_000, "two processes shared a CPU for a second: {wait_ns}");
     assert!(
         idle_ns.abs_diff(expected_ns) <= wait_ns / 20,
