@@ -12,7 +12,7 @@ use swtch_sched::{Policy, Shard};
 #[command(after_help = "Examples:\n  \
     swtch sched bench --list\n  \
     swtch sched bench --loads perf-pipe --policies flsched --boots 1 --out bench\n\n\
-    --quick runs six loads, in some ten minutes on two cores. --resume DIR continues after an interruption,\n\
+    --quick runs six loads, with the default schedulers in 40 boots. --resume DIR continues after an interruption,\n\
     and with the results of all shards in one directory it prints their table.\n\
     Each scheduler has several boots of a virtual machine that counts instructions: the same programs and\n\
     kernel give the same table on any machine. Boots differ, so a mark needs boots that differ more than\n\
