@@ -66,7 +66,7 @@ pub(crate) struct SimulateArgs {
     /// Threads of the sweep [default: one a core]
     #[arg(long = "jobs", short, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
-    /// With replay: change tasks by name. Keys: nice, policy (other, batch, idle), cpus and threads
+    /// With replay: change tasks by name. Keys: nice, policy (other, batch, idle), cpus, threads, weight and max
     #[arg(long, value_name = "NAME:KEY=VALUE,...")]
     pub(crate) set: Vec<String>,
     /// With replay: run a workload beside the recorded tasks, such as spin:tasks=2,work_ns=0

@@ -81,7 +81,8 @@ impl Quotas {
     }
 
     pub(super) fn add_member(&mut self, group: u32, task: usize) {
-        for place in self.binding(group).to_vec() {
+        let binding = self.binding(group).to_vec();
+        for place in binding {
             self.bandwidths[place].members.push(task as u32);
         }
     }
@@ -177,7 +178,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let now_ns = self.kernel.now_ns;
         let mut is_throttled = false;
-        for place in self.quotas.binding(self.group_of(task)).to_vec() {
+        let binding = self.quotas.binding(self.group_of(task)).to_vec();
+        for place in binding {
             let bandwidth = &mut self.quotas.bandwidths[place];
             if bandwidth.throttled_since_ns[cpu].is_some() {
                 is_throttled = true;
@@ -188,7 +190,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
             is_throttled = true;
             bandwidth.throttled_since_ns[cpu] = Some(now_ns);
-            for other in bandwidth.members.clone() {
+            let members = bandwidth.members.clone();
+            for other in members {
                 let other = other as usize;
                 let state = &self.kernel.tasks[other];
                 if other != task && state.state == RunState::Queued && state.cpu as usize == cpu {
@@ -210,7 +213,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let current = self.kernel.current(cpu);
         let mut held = false;
-        for place in self.quotas.binding(self.group_of(task)).to_vec() {
+        let binding = self.quotas.binding(self.group_of(task)).to_vec();
+        for place in binding {
             let runs =
                 current.is_some_and(|current| self.quotas.binding(self.group_of(current)).contains(&place));
             let bandwidth = &mut self.quotas.bandwidths[place];
@@ -227,7 +231,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if self.quotas.of_group.is_empty() {
             return;
         }
-        for place in self.quotas.binding(self.group_of(task)).to_vec() {
+        let binding = self.quotas.binding(self.group_of(task)).to_vec();
+        for place in binding {
             let bandwidth = &self.quotas.bandwidths[place];
             let is_there = |other: &u32| {
                 let state = &self.kernel.tasks[*other as usize];

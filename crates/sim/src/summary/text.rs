@@ -46,13 +46,14 @@ fn runs(document: &SimulationDocument) -> String {
     if let Some(recorded) = recorded {
         table.row(recorded_row(recorded));
     }
-    match &document.ensemble {
-        Some(ensemble) => ensemble.policies.iter().for_each(|run| {
+    if let Some(ensemble) = &document.ensemble {
+        for run in &ensemble.policies {
             table.row(replay::row(run));
-        }),
-        None => document.runs.iter().for_each(|run| {
+        }
+    } else {
+        for run in &document.runs {
             table.row(COLUMNS.map(|(_, cell)| cell(run)));
-        }),
+        }
     }
     text.push_str(&table.to_string());
     if document.runs.iter().any(|run| !run.complete) {

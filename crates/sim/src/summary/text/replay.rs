@@ -19,8 +19,11 @@ pub(super) fn answer(document: &SimulationDocument) -> String {
         Some(_) if document.runs.len() < 2 => "Cannot decide what the changes do",
         _ => "Cannot decide between the policies",
     };
-    let reasons: String = verdict.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
-    format!("{undecided}:\n{reasons}\n")
+    let mut text = format!("{undecided}:\n");
+    for reason in &verdict.reasons {
+        text.push_str(&format!("  {reason}\n"));
+    }
+    text + "\n"
 }
 
 /// What the changes do to the waits that they change most, under the first policy.
@@ -98,15 +101,16 @@ fn between(interval: Option<Interval>, show: impl Fn(u64) -> String) -> String {
 pub(super) fn effects(document: &SimulationDocument) -> String {
     let Some(what_if) = &document.what_if else { return String::new() };
     let changes = what_if.changes.join(", ");
-    let tables = what_if.policies.iter().map(|effect| {
-        format!(
-            "\nWith {changes}, under {}: makespan {}\n{}",
+    let mut text = String::new();
+    for effect in &what_if.policies {
+        let makespan = cell(effect.makespan_ns);
+        text.push_str(&format!(
+            "\nWith {changes}, under {}: makespan {makespan}\n{}",
             effect.policy,
-            cell(effect.makespan_ns),
             table(effect)
-        )
-    });
-    tables.collect::<String>() + "~: no more than between seeds\n"
+        ));
+    }
+    text + "~: no more than between seeds\n"
 }
 
 fn table(effect: &Effect) -> TextTable {

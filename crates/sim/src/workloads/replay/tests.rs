@@ -9,7 +9,7 @@ use crate::workloads::tests::{balance, check};
 use crate::workloads::{PingPong, Schbench};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use swtch_trace::tables::PrevState;
+use swtch_trace::tables::{PrevState, SchedPolicy};
 
 fn switch(at_ns: u64, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> SwitchRow {
     SwitchRow {
@@ -165,7 +165,6 @@ fn tasks_keep_how_they_are_scheduled_and_what_is_missing_is_said() {
         working_set_bytes: (tid == 1).then_some(4096),
         ..TaskRow::default()
     };
-    use swtch_trace::tables::SchedPolicy;
     let tasks = [
         task(1, Some(5), Some(SchedPolicy::Batch), None),
         task(2, None, Some(SchedPolicy::Fifo), Some(40)),
