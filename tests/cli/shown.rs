@@ -82,6 +82,8 @@ impl Shown<'_> {
         match self.source.split_once(' ') {
             None if self.source == "run" => {
                 let mut command = swtch(home);
+                // Schedulers that a user installed are in no page.
+                command.env("XDG_CACHE_HOME", home);
                 // No Profile of this machine, whose path would be printed.
                 command.env("XDG_STATE_HOME", home.join("cloud"));
                 let words = self.command.strip_prefix("swtch ").unwrap();
