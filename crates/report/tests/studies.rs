@@ -142,6 +142,6 @@ fn nothing_is_best_among_disturbed_runs() {
 #[test]
 fn an_older_study_says_what_it_lacks() {
     let text = visible(&page(&[study("cloud")]));
-    assert!(text.contains("An older swtch wrote this study: its CPU times are left out"));
+    assert!(text.contains("An older swtch wrote this study. Its CPU times are left out"));
     assert!(!visible(&page(&[study("board")])).contains("An older swtch"));
 }

@@ -12,7 +12,7 @@ use crate::better::Better;
 use crate::compare::RunFigure;
 use crate::error::SchedError;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use swtch_stats::{RATIO_CONFIDENCE, rank_sum};
 use swtch_units::{Observer, TextTable};
 use versions::Ready;
@@ -116,17 +116,17 @@ fn narrow(
     mut judge: impl FnMut(usize) -> Result<Judged, SchedError>,
 ) -> Result<(usize, usize), SchedError> {
     let (mut low, mut high) = (0, count - 1);
-    let mut skipped = BTreeMap::new();
+    let mut skipped = BTreeSet::new();
     loop {
-        let middle = (low + high) / 2;
+        let middle = usize::midpoint(low, high);
         // The nearest to the middle that is not known to be of no use.
-        let open = (low + 1..high).filter(|place| !skipped.contains_key(place));
+        let open = (low + 1..high).filter(|place| !skipped.contains(place));
         let Some(place) = open.min_by_key(|place| place.abs_diff(middle)) else { return Ok((low, high)) };
         match judge(place)? {
             Judged::Good => low = place,
             Judged::Bad => high = place,
             Judged::Skipped => {
-                skipped.insert(place, ());
+                skipped.insert(place);
             }
         }
     }

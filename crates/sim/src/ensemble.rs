@@ -158,7 +158,8 @@ impl Groups {
 struct Waits<'a> {
     groups: Groups,
     since_ns: Vec<u64>,
-    waits: Vec<Histogram>,
+    /// Of each group.
+    of_group: Vec<Histogram>,
     /// Of all recorded tasks.
     all: Histogram,
     then: &'a mut dyn Sink,
@@ -167,8 +168,8 @@ struct Waits<'a> {
 impl<'a> Waits<'a> {
     fn new(groups: Groups, then: &'a mut dyn Sink) -> Self {
         let since_ns = vec![0; groups.of_task.len()];
-        let waits = vec![Histogram::default(); groups.names.len()];
-        Self { groups, since_ns, waits, all: Histogram::default(), then }
+        let of_group = vec![Histogram::default(); groups.names.len()];
+        Self { groups, since_ns, of_group, all: Histogram::default(), then }
     }
 
     fn begins(&mut self, at_ns: u64, task: usize) {
@@ -187,7 +188,7 @@ impl Sink for Waits<'_> {
             && let Some(group) = self.groups.of_task.get(task)
         {
             let waited_ns = event.at_ns.saturating_sub(self.since_ns[task]);
-            self.waits[*group].add(waited_ns);
+            self.of_group[*group].add(waited_ns);
             if self.groups.names[*group].1 {
                 self.all.add(waited_ns);
             }
@@ -242,7 +243,7 @@ impl SeedRun {
         let mut tasks: Vec<SeedTasks> = groups
             .names
             .iter()
-            .zip(&waits.waits)
+            .zip(&waits.of_group)
             .map(|((name, recorded), waits)| SeedTasks {
                 name: name.clone(),
                 recorded: *recorded,

@@ -84,7 +84,7 @@ pub trait Policy {
     /// The running task lets others run. `put_prev` and `pick_next` follow.
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize);
 
-    /// Whether it heeds cgroups' weights ([`Kernel::effective_weight`]) and lets the engine keep their quotas.
+    /// Whether it heeds cgroups' weights (`Kernel::effective_weight`) and lets the engine keep their quotas.
     fn has_cgroups(&self) -> bool {
         false
     }

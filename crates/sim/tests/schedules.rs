@@ -54,13 +54,19 @@ fn workload(tasks: &[(&[Op], u8, u64)]) -> Workload {
     }
 }
 
-/// The tasks that come onto the only CPU, and when, in ms; `None` is the idle task.
-fn schedule(workload: Workload, policy: impl Policy) -> Vec<(u64, Option<usize>)> {
+/// The tasks that come onto the only CPU, and when, in ns; `None` is the idle task.
+fn switches(workload: Workload, policy: impl Policy) -> Vec<(u64, Option<usize>)> {
     let engine =
         Engine::new(Machine::uniform(1), costs(), workload, policy, Kept::default(), Options::default());
     let kept = engine.unwrap().run().unwrap().sink.0;
-    assert!(kept.iter().all(|event| event.at_ns.is_multiple_of(MS)), "{kept:?}");
-    kept.iter().map(|event| (event.at_ns / MS, event.next)).collect()
+    kept.iter().map(|event| (event.at_ns, event.next)).collect()
+}
+
+/// The same in ms, of workloads in which nothing happens in between.
+fn schedule(workload: Workload, policy: impl Policy) -> Vec<(u64, Option<usize>)> {
+    let found = switches(workload, policy);
+    assert!(found.iter().all(|(at_ns, _)| at_ns.is_multiple_of(MS)), "{found:?}");
+    found.into_iter().map(|(at_ns, next)| (at_ns / MS, next)).collect()
 }
 
 #[test]
@@ -203,21 +209,24 @@ fn cpus_share_a_groups_quota() {
 
 #[test]
 fn an_idle_task_gives_way_and_a_batch_task_does_not_preempt() {
+    const WAKES_NS: u64 = 5 * MS + MS / 4;
     let with = |first: TaskClass, second: TaskClass| {
-        let mut workload = workload(&[(&[compute(20)], 0, 0), (&[sleep(5), compute(2)], 0, 0)]);
+        // It wakes up between two ticks.
+        let late = [Op::Sleep { ns: WAKES_NS }, compute(2)];
+        let mut workload = workload(&[(&[compute(20)], 0, 0), (&late, 0, 0)]);
         (workload.tasks[0].class, workload.tasks[1].class) = (first, second);
         workload
     };
     let run = |policy: &str, workload| match policy {
-        "eevdf" => schedule(workload, Eevdf::new()),
-        "eevdf-7.2" => schedule(workload, Eevdf::since_7_2()),
-        _ => schedule(workload, Cfs::new()),
+        "eevdf" => switches(workload, Eevdf::new()),
+        "eevdf-7.2" => switches(workload, Eevdf::since_7_2()),
+        _ => switches(workload, Cfs::new()),
     };
     for policy in ["eevdf", "eevdf-7.2", "cfs"] {
         let idle = run(policy, with(TaskClass::Idle, TaskClass::Normal));
-        assert!(idle.contains(&(5, Some(1))), "{policy}: {idle:?}");
+        assert!(idle.contains(&(WAKES_NS, Some(1))), "{policy}: {idle:?}");
         let batch = run(policy, with(TaskClass::Normal, TaskClass::Batch));
-        assert!(!batch.contains(&(5, Some(1))), "{policy}: {batch:?}");
+        assert!(!batch.contains(&(WAKES_NS, Some(1))), "{policy}: {batch:?}");
     }
 }
 

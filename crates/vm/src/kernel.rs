@@ -49,12 +49,11 @@ pub(crate) fn choose(
     let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) = version {
         let kept = newest_of(&cache, version).filter(|_| !update);
-        let kernel = match kept {
-            Some(kernel) => kernel,
-            None => {
-                tell(&format!("fetching Linux {version} from Debian's packages (once, up to 50 MB)"));
-                apt::fetch_version(&cache, version)?
-            }
+        let kernel = if let Some(kernel) = kept {
+            kernel
+        } else {
+            tell(&format!("fetching Linux {version} from Debian's packages (once, up to 50 MB)"));
+            apt::fetch_version(&cache, version)?
         };
         return check_given(&kernel.image, sched_ext).map(|_| kernel);
     }

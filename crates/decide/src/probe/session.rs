@@ -35,6 +35,8 @@ const PILOT: Duration = Duration::from_millis(2_500);
 const BEGINNING: Duration = Duration::from_millis(100);
 /// The shortest run that can be compared as a whole.
 const LEAST_RUN: Duration = Duration::from_millis(100);
+/// How long a command that cannot be counted may take to end.
+const ENDING: Duration = Duration::from_millis(20);
 /// A look at the figures after this number of rounds.
 const ROUNDS_A_LOOK: u64 = 20;
 /// Rounds of whole runs that a probe should have the time for.
@@ -177,7 +179,12 @@ impl<'a> Session<'a> {
                 ..CommandStart::default()
             };
             let child = ChildCommand::start(&self.plan.command, None, &start)?;
-            self.interrupter.attach(child.pid())?;
+            // A command that ends at once cannot be counted; `collect` says what came of it.
+            if let Err(error) = self.interrupter.attach(child.pid())
+                && !child.ends_within(ENDING)
+            {
+                return Err(error.into());
+            }
             self.child = Some((child, Instant::now()));
             self.runs += 1;
         }

@@ -96,11 +96,11 @@ fn violations_of_estimates() -> Vec<Violation> {
         (
             |p| p.direct[0].round_trip_ns.undisturbed = 2_000.0,
             format!("{TRIP} min"),
-            "2700 is more than low, 2000",
+            "2700 is more than undisturbed, 2000",
         ),
         (
             |p| p.direct[0].round_trip_ns.undisturbed = 3_001.0,
-            format!("{TRIP} low"),
+            format!("{TRIP} undisturbed"),
             "3001 is more than median, 3000",
         ),
         (

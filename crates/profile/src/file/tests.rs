@@ -35,11 +35,24 @@ fn bad_files_are_told_apart() {
     assert!(text(parse(b"\x00\xff", path).unwrap_err()).contains("not a Profile"));
     assert!(text(parse(b"[]", path).unwrap_err()).contains("schema 'none'"));
     assert!(text(parse(b"{\"schema\":\"other/1\"}", path).unwrap_err()).contains("schema 'other/1'"));
-    let newer = text(parse(b"{\"schema\":\"swtch/profile/2\"}", path).unwrap_err());
+    let newer = text(parse(b"{\"schema\":\"swtch/profile/9\"}", path).unwrap_err());
     assert!(newer.contains("another version of swtch"), "{newer}");
     let damaged = text(parse(b"{\"schema\":\"swtch/profile/2\"}", path).unwrap_err());
     assert!(damaged.contains("missing field") && damaged.contains("line 1"), "{damaged}");
     assert!(text(read(Path::new("/nowhere/at/all")).unwrap_err()).contains("cannot read /nowhere/at/all"));
+}
+
+/// `fixtures/profiles/vm-later.json` is of version 1, where `undisturbed` was `low`.
+#[test]
+fn a_profile_of_the_version_before_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/profiles/vm-later.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"swtch/profile/1\"") && text.contains("\"low\":"));
+    let found = read(&path).unwrap();
+    assert_eq!(found.schema, SCHEMA);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let low = document["direct"][0]["switch_cost_ns"]["low"].as_f64();
+    assert_eq!(Some(found.direct[0].switch_cost_ns.undisturbed), low);
 }
 
 #[test]

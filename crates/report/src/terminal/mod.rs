@@ -109,7 +109,7 @@ fn place_name(profile: &Profile, row: &Direct) -> String {
 }
 
 fn total(profile: &Profile) -> String {
-    let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "undisturbed", "region"];
+    let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "undist.", "region"];
     let mut table = TextTable::new(titles).right(0).left([2, 7]);
     let mut flags = Flags::default();
     for row in &profile.total {

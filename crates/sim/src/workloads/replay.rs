@@ -61,7 +61,7 @@ pub struct Replayed {
     pub hand_over: HandOver,
 }
 
-/// Differences between a replay and its recording. Tasks are named as [`names`] does.
+/// Differences between a replay and its recording. A task is named by its program, or by program and number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Tasks that are taken away.

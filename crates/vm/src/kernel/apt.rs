@@ -253,7 +253,7 @@ fn mirror_of(listed: &str) -> Option<String> {
 
 fn sources(mirror: &str, keyring: Option<&str>, suites: &[&str]) -> String {
     let options = keyring.map(|path| format!("[signed-by={path}] ")).unwrap_or_default();
-    suites.iter().map(|suite| format!("deb {options}{mirror} {suite} main\n")).collect()
+    suites.iter().fold(String::new(), |text, suite| text + &format!("deb {options}{mirror} {suite} main\n"))
 }
 
 /// The file of this name, however deep, the first in the order of names.
