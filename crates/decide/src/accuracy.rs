@@ -162,16 +162,7 @@ pub fn accuracy(
     job: &BenchJob,
     observer: &mut dyn Observer<SchedProgress>,
 ) -> Result<(AccuracyDocument, Profile), AccuracyError> {
-    let mut job = job.clone();
-    job.loads.retain(|load| load.simulated.is_some());
-    for alone in job.loads.clone().iter().filter_map(|load| load.simulated.as_ref()?.alone.clone()) {
-        if !job.loads.iter().any(|load| load.name == alone) {
-            job.loads.extend(loads_named(&[alone])?);
-        }
-    }
-    if job.loads.is_empty() {
-        return Err(SchedError::Wish("none of these loads can be simulated; see --list".to_owned()).into());
-    }
+    let job = with_simulated_loads(job)?;
     let profile = profile(&job, observer)?;
     let benched = bench(&job, observer)?;
     let mut document = AccuracyDocument {
@@ -238,6 +229,21 @@ pub fn accuracy(
     document.errors.seconds.chance = chance(&|run, load, simulated| seconds_of(run, load, simulated));
     document.errors.context_switches.chance = chance(&|run, _, _| switches_of(run));
     Ok((document, profile))
+}
+
+/// The job with the loads that can be simulated, and with those whose figures their simulation takes.
+fn with_simulated_loads(job: &BenchJob) -> Result<BenchJob, SchedError> {
+    let mut job = job.clone();
+    job.loads.retain(|load| load.simulated.is_some());
+    for alone in job.loads.clone().iter().filter_map(|load| load.simulated.as_ref()?.alone.clone()) {
+        if !job.loads.iter().any(|load| load.name == alone) {
+            job.loads.extend(loads_named(&[alone])?);
+        }
+    }
+    if job.loads.is_empty() {
+        return Err(SchedError::Wish("none of these loads can be simulated; see --list".to_owned()));
+    }
+    Ok(job)
 }
 
 /// Simulates all rows of a table again, and works out its errors; what really ran stays.

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use swtch_sched::{AGAIN, Benched, Better, Column, Load, LoadMetric, Run, RunFigure};
 use swtch_stats::{RATIO_CONFIDENCE, holm, median, rank_sum};
 
+/// No table asks for as many.
+const MOST_BOOTS: usize = 1_000;
+
 /// The document of `swtch sched bench --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchDocument {
@@ -153,7 +156,7 @@ impl BenchDocument {
             let orders = (1..=boots).fold(1.0, |ways, n| ways * (boots + n) as f64 / n as f64);
             2.0 / orders * (figures as f64) < 1.0 - RATIO_CONFIDENCE
         };
-        if enough(self.boots) { None } else { (self.boots..).find(|boots| enough(*boots)) }
+        if enough(self.boots) { None } else { (self.boots..MOST_BOOTS).find(|boots| enough(*boots)) }
     }
 
     /// How many cells of the stock class differ from the stock class, and of how many: what chance does.
