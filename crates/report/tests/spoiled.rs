@@ -11,6 +11,7 @@ use swtch_trace::tables::{CpuRow, InFront, TaskRow, WaitRow, WaitStart};
 const MS: u64 = 1_000_000;
 
 /// A command that ran for 300 ms of a second on the first of two CPUs, paid 20 ms for its switches, and waited.
+#[allow(clippy::struct_field_names)] // Their unit is a part of their names.
 struct Made {
     /// How long the hypervisor had the first CPU, ms.
     steal_ms: u64,

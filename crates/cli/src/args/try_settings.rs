@@ -120,12 +120,11 @@ impl TryArgs {
         }
         let flags = [(self.fifo, "--fifo"), (self.how.ignore_failure, "--ignore-failure")];
         command.extend(flags.into_iter().filter(|(asked, _)| *asked).map(|(_, flag)| flag.into()));
-        match &self.line {
-            Some(line) => command.push(line.into()),
-            None => {
-                command.push("--".into());
-                command.extend(self.command.iter().cloned());
-            }
+        if let Some(line) = &self.line {
+            command.push(line.into());
+        } else {
+            command.push("--".into());
+            command.extend(self.command.iter().cloned());
         }
         Spec { cpus: self.cpus, copy: self.copy.clone(), ..Spec::new(command) }
     }
