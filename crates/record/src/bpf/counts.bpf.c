@@ -489,10 +489,15 @@ int collect_dead(void *context)
 	return kept_tasks;
 }
 
+/* Up to 7.2 a group has a pointer to the queue of each CPU. From 7.3 on its queues are per-CPU memory, which this does not read. */
+struct task_group___queues {
+	struct cfs_rq **cfs_rq;
+} __attribute__((preserve_access_index));
+
 static __always_inline bool knows_quota(void)
 {
 	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
-	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time);
+	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time) && bpf_core_type_matches(struct task_group___queues);
 }
 
 struct throttled_sum {

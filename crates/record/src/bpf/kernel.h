@@ -114,7 +114,8 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
-	int on_cpu;
+	/* int, and u8 from 7.3 on: loads of another size can only be relocated where both are unsigned. */
+	unsigned int on_cpu;
 	struct task_group *sched_task_group;
 	int prio;
 	int static_prio;

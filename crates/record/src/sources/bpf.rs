@@ -13,13 +13,14 @@ use libbpf_rs::btf::{
     types::{Func, Typedef},
 };
 use libbpf_rs::skel::{OpenSkel, Skel as _, SkelBuilder};
-use libbpf_rs::{OpenObject, OpenProgramMut, ProgramInput};
+use libbpf_rs::{OpenObject, OpenProgramMut, PrintLevel, ProgramInput};
 use rings::Rings;
 pub(crate) use rings::{Losses, PackedEvent, PackedEvents, Round, Sink};
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
 use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
 use std::mem::MaybeUninit;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use swtch_trace::tables::{InterruptKind, InterruptRow, merge_equal};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
@@ -285,7 +286,9 @@ pub(super) fn loaded<B: SkelBuilder<'static>>(
     builder: B,
     prepare: impl FnOnce(&mut B::Output) -> libbpf_rs::Result<()>,
 ) -> Result<<B::Output as OpenSkel<'static>>::Output, BpfError> {
-    libbpf_rs::set_print(None);
+    // The library writes to the terminal unless this takes its words; a refusal has the last of them.
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, words| said().push_str(&words))));
+    said().clear();
     // The skeleton borrows this while it lives. It is leaked, which leaves some bytes a recording behind.
     let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = builder.open(place).map_err(|error| refused("reading them", &error))?;
@@ -314,7 +317,28 @@ pub(super) fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError
             BpfError::NotPermitted(io::Error::from(io::ErrorKind::PermissionDenied))
         }
         libbpf_rs::ErrorKind::OutOfMemory => BpfError::Memory(io::Error::from(io::ErrorKind::OutOfMemory)),
-        _ => BpfError::Refused { doing, why: format!("{error:#}").replace('\n', " ") },
+        _ => BpfError::Refused { doing, why: reason(&format!("{error:#}"), &said()) },
+    }
+}
+
+/// What the library said since programs were loaded last.
+fn said() -> MutexGuard<'static, String> {
+    static SAID: Mutex<String> = Mutex::new(String::new());
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An error with what the kernel's verifier found last, or else the first warning of the library, in one line.
+fn reason(error: &str, warnings: &str) -> String {
+    let log = warnings.split_once("-- BEGIN PROG LOAD LOG --").map(|(_, rest)| rest);
+    let of_verifier = log.and_then(|log| {
+        let log = log.split("-- END PROG LOAD LOG --").next()?;
+        log.lines()
+            .rfind(|line| !line.is_empty() && !line.starts_with("processed ") && !line.starts_with("libbpf:"))
+    });
+    let error = error.replace('\n', " ");
+    match of_verifier.or_else(|| warnings.lines().next()) {
+        Some(detail) => format!("{error} ({})", detail.trim()),
+        None => error,
     }
 }
 
