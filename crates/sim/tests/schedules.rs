@@ -211,9 +211,9 @@ fn cpus_share_a_groups_quota() {
 fn an_idle_task_gives_way_and_a_batch_task_does_not_preempt() {
     const WAKES_NS: u64 = 5 * MS + MS / 4;
     let with = |first: TaskClass, second: TaskClass| {
-        // It wakes up between two ticks.
+        // It sleeps before the other one starts, and wakes up between two ticks.
         let late = [Op::Sleep { ns: WAKES_NS }, compute(2)];
-        let mut workload = workload(&[(&[compute(20)], 0, 0), (&late, 0, 0)]);
+        let mut workload = workload(&[(&[compute(20)], 0, 1), (&late, 0, 0)]);
         (workload.tasks[0].class, workload.tasks[1].class) = (first, second);
         workload
     };
