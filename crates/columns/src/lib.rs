@@ -178,8 +178,11 @@ impl<R: Default, V: Value + 'static> Column<R> for Field<R, V> {
         rows: &mut Vec<R>,
     ) -> Result<(), ParquetError> {
         let About { name, nullable, .. } = self.about;
-        let (values, levels) =
-            V::Physical::read(description, pages, count, nullable).map_err(|why| why.of(name))?;
+        let (values, levels) = V::Physical::read(description, pages, count, nullable)?;
+        let found = if nullable { levels.len() } else { values.len() };
+        if found != count {
+            return Err(wrong(name, &format!("{found} values for {count} rows")));
+        }
         // Only now is it known that the rows are really there.
         rows.resize_with(count, R::default);
         let mut values = values.into_iter();

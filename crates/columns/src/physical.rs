@@ -1,33 +1,13 @@
 //! What the parquet crate does for each type that a column is stored as. It is compiled here once: as generic code it would be compiled again
 //! in every crate that has tables.
 
-use super::{Cell, wrong};
+use super::Cell;
 use parquet::column::page::PageReader;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::ColumnDescPtr;
-
-/// Why the values of a column could not be read.
-#[derive(Debug)]
-pub struct Unread(Why);
-
-#[derive(Debug)]
-enum Why {
-    Parquet(ParquetError),
-    Count { found: usize, rows: usize },
-}
-
-impl Unread {
-    /// With the column's name.
-    pub(crate) fn of(self, column: &str) -> ParquetError {
-        match self.0 {
-            Why::Parquet(error) => error,
-            Why::Count { found, rows } => wrong(column, &format!("{found} values for {rows} rows")),
-        }
-    }
-}
 
 /// The values that are there, and for an optional column which rows have one.
 type ValuesAndLevels<T> = (Vec<T>, Vec<i16>);
@@ -44,7 +24,7 @@ pub trait Physical: DataType {
         levels: Option<&[i16]>,
     ) -> Result<(), ParquetError>;
 
-    /// Reads a column of `count` rows.
+    /// Reads a column of at most `count` rows.
     ///
     /// # Errors
     /// When what is there is not such a column.
@@ -53,7 +33,7 @@ pub trait Physical: DataType {
         pages: Box<dyn PageReader>,
         count: usize,
         nullable: bool,
-    ) -> Result<ValuesAndLevels<Self::T>, Unread>;
+    ) -> Result<ValuesAndLevels<Self::T>, ParquetError>;
 }
 
 macro_rules! physical {
@@ -72,16 +52,11 @@ macro_rules! physical {
                 pages: Box<dyn PageReader>,
                 count: usize,
                 nullable: bool,
-            ) -> Result<ValuesAndLevels<Self::T>, Unread> {
+            ) -> Result<ValuesAndLevels<Self::T>, ParquetError> {
                 let (mut values, mut levels) = (Vec::new(), Vec::new());
                 let wanted = nullable.then_some(&mut levels);
                 ColumnReaderImpl::<Self>::new(description, pages)
-                    .read_records(count, wanted, None, &mut values)
-                    .map_err(|error| Unread(Why::Parquet(error)))?;
-                let found = if nullable { levels.len() } else { values.len() };
-                if found != count {
-                    return Err(Unread(Why::Count { found, rows: count }));
-                }
+                    .read_records(count, wanted, None, &mut values)?;
                 Ok((values, levels))
             }
         }
