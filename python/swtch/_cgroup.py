@@ -33,6 +33,8 @@ class Limits:
     """CPU time in every period."""
     period_us: int = PERIOD_US
     """Length of a period."""
+    burst_us: int = 0
+    """CPU time that a period may take beyond the quota, saved up in earlier ones; the kernel takes a quota at most."""
     memory_bytes: int | None = None
     """Memory, swap included; more is taken for nothing, the kernel kills."""
     processes: int | None = None
@@ -62,6 +64,8 @@ class Counters:
     """CPU time of its processes."""
     memory_peak_bytes: int | None = None
     """The most memory it has had."""
+    memory_bytes: int | None = None
+    """Memory that its processes have now, without files in the cache."""
     oom_kills: int | None = None
     """Processes that the kernel killed because of its memory limit."""
 
@@ -102,12 +106,14 @@ class Group:
             self._table("memory.events") or self._table("memory.oom_control"),
         )
         usage_us = cpu.get("usage_usec")
+        memory = self._table("memory.stat")
         return Counters(
             periods=cpu.get("nr_periods"),
             periods_throttled=cpu.get("nr_throttled"),
             throttled_ns=cpu.get("throttled_time") if throttled_us is None else throttled_us * 1000,
             cpu_ns=self._number("cpuacct.usage") if usage_us is None else usage_us * 1000,
             memory_peak_bytes=self._number("memory.peak", "memory.max_usage_in_bytes"),
+            memory_bytes=memory.get("anon", memory.get("total_rss")),
             oom_kills=oom.get("oom_kill"),
         )
 
@@ -321,6 +327,7 @@ def _rest(made: Group, limits: Limits, root: Path) -> Group:
             made = replace(made, others=tuple(_beside(made.directory, limits, root)))
         missing = []
         for what, value, set_it in (
+            ("burst", min(limits.burst_us, limits.quota_us or 0) or None, _limit_burst),
             ("memory", limits.memory_bytes, _limit_memory),
             ("processes", limits.processes, _limit_processes),
         ):
@@ -355,6 +362,14 @@ def _limit_cpu(directory: Path, version: int, quota_us: int, period_us: int) -> 
         return
     _hand_out(directory, "cpu", "cpu.max")
     _set(directory / "cpu.max", f"{quota_us} {period_us}")
+
+
+def _limit_burst(made: Group, burst_us: int) -> None:
+    """From Linux 5.14 on; with version 2, `cpu.max.burst`."""
+    place = made._find("cpu.max.burst", "cpu.cfs_burst_us")
+    if place is None:
+        raise FileNotFoundError(2, "this kernel has no burst of CPU quotas")
+    _set(place, str(burst_us))
 
 
 def _limit_memory(made: Group, limit_bytes: int) -> None:

@@ -147,8 +147,13 @@ fn mean_of_invocations(checks: &mut Checks, row: &TierRow, latency: &Estimate, t
     });
 }
 
-/// The difference of two bills is that of their means, and no quota makes the same work cheaper.
+/// The fee for the request is in the bill, the difference of two bills is that of their means, and no quota makes the same work cheaper.
 fn money(checks: &mut Checks, row: &TierRow, place: &str) {
+    if let Some((request, cost)) = row.request_usd.zip(row.cost_usd) {
+        checks.require((0.0..=cost.ci_low * (1.0 + CLOSE)).contains(&request), "rows.request_usd", || {
+            format!("{request} is more than the whole bill, {}, {place}", cost.ci_low)
+        });
+    }
     let Some(extra) = row.extra_usd.as_ref().and_then(|extra| extra.usd) else { return };
     checks.require(extra.n.is_some_and(|n| n < 2) || extra.ci_high >= 0.0, "rows.extra_usd", || {
         format!("throttling saves {} {place}", -extra.ci_high)
@@ -250,13 +255,14 @@ mod tests {
     #[test]
     fn rows_that_contradict_themselves_or_their_invocations_are_refused() {
         for (place, value, words) in [
-            ("/rows/0/throttled_periods_share/high", json!(1.17), "rows.throttled_periods_share: 1.17"),
+            ("/rows/0/throttled_periods_share/ci_high", json!(1.17), "rows.throttled_periods_share: 1.17"),
             ("/rows/0/p90_ns", json!(1.0), "rows.p90_ns: median, p90 and p99"),
             ("/rows/0/latency_ns/mean", json!(1.0), "rows.latency_ns.mean"),
-            ("/rows/0/latency_ns/low", json!(1e12), "rows.latency_ns: median"),
+            ("/rows/0/latency_ns/ci_low", json!(1e12), "rows.latency_ns: median"),
             ("/rows/0/n", json!(7), "rows.n: 7 is not the number of invocations"),
+            ("/rows/0/request_usd", json!(1.0), "rows.request_usd: 1 is more than the whole bill"),
             ("/rows/0/extra_usd/usd/mean", json!(-1.98e-6), "rows.extra_usd: -0.00000198 is not"),
-            ("/rows/0/extra_usd/usd/high", json!(-1e-6), "rows.extra_usd: throttling saves"),
+            ("/rows/0/extra_usd/usd/ci_high", json!(-1e-6), "rows.extra_usd: throttling saves"),
         ] {
             let said = refused(place, &value);
             assert!(said.contains(words), "{place}: {said}");

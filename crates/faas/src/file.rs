@@ -89,14 +89,26 @@ impl swtch_units::input_error::Document for Response {
     };
 }
 
-/// A study of an older swtch.
+/// A study of version 1.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct OldTiers(Tiers);
 
+/// A study of version 2.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct PreviousTiers(Tiers);
+
 impl swtch_units::input_error::Document for OldTiers {
     const KIND: &'static DocumentKind =
         &DocumentKind { schema: tiers::OLD_SCHEMA, ..*<Tiers as swtch_units::input_error::Document>::KIND };
+}
+
+impl swtch_units::input_error::Document for PreviousTiers {
+    const KIND: &'static DocumentKind = &DocumentKind {
+        schema: tiers::PREVIOUS_SCHEMA,
+        ..*<Tiers as swtch_units::input_error::Document>::KIND
+    };
 }
 
 impl swtch_units::input_error::Document for Tiers {
@@ -139,7 +151,7 @@ pub fn is_faas(path: &Path) -> bool {
 /// Reads a document from its file, or from the directory it is in.
 ///
 /// # Errors
-/// When it cannot be read, is not a document of this version or the one before, or has a figure that cannot be true. Also when it holds a
+/// When it cannot be read, is not a document of this version or one before, or has a figure that cannot be true. Also when it holds a
 /// failure, or is not finished.
 pub fn read(path: &Path) -> Result<Document, FileError> {
     let in_folder = path.join(NAME);
@@ -159,7 +171,11 @@ pub fn read(path: &Path) -> Result<Document, FileError> {
         return Ok(Document::Tiers(Box::new(old.without_comparisons())));
     }
     if schema.starts_with("swtch/faas-tiers/") || path.file_name().is_some_and(|name| name == NAME) {
-        let tiers: Tiers = swtch_units::input_error::parse(&contents, path)?;
+        let tiers = if schema == tiers::PREVIOUS_SCHEMA {
+            swtch_units::input_error::parse::<PreviousTiers>(&contents, path)?.0
+        } else {
+            swtch_units::input_error::parse(&contents, path)?
+        };
         check(&tiers).map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
         return Ok(Document::Tiers(Box::new(tiers)));
     }
@@ -204,7 +220,7 @@ mod tests {
         assert!(damaged.contains("missing field") && damaged.contains("--resume"), "{damaged}");
         let foreign = complaint(NAME, "{\"schema\":\"swtch/study/1\"}");
         assert!(
-            foreign.contains("not 'swtch/faas-tiers/2'; a study of tiers is written by 'swtch faas tiers'")
+            foreign.contains("not 'swtch/faas-tiers/3'; a study of tiers is written by 'swtch faas tiers'")
         );
         let failed =
             complaint("go.json", "{\"schema\":\"swtch/faas-error/1\",\"error\":\"no method 'pip'\"}");
@@ -212,6 +228,40 @@ mod tests {
             failed.contains("go.json is the answer of a function that failed: no method 'pip'"),
             "{failed}"
         );
+    }
+
+    /// The study as version 2 had it.
+    fn previous(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (new, old) in [("ci_low", "low"), ("ci_high", "high"), ("mean_ci_low", "mean_low")] {
+                    if let Some(figure) = fields.remove(new) {
+                        fields.insert(old.to_owned(), figure);
+                    }
+                }
+                fields.remove("request_usd");
+                fields.values_mut().for_each(previous);
+            }
+            serde_json::Value::Array(rows) => rows.iter_mut().for_each(previous),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_study_of_the_version_before_says_the_same() {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/faas/gcf/tiers.json");
+        let Document::Tiers(new) = read(&fixture).unwrap() else { panic!("a study") };
+        let mut study: serde_json::Value = serde_json::from_slice(&fs::read(&fixture).unwrap()).unwrap();
+        previous(&mut study);
+        study["schema"] = tiers::PREVIOUS_SCHEMA.into();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(NAME), study.to_string()).unwrap();
+        let Document::Tiers(old) = read(folder.path()).unwrap() else { panic!("a study") };
+        for (row, before) in new.rows.iter().zip(&old.rows) {
+            assert_eq!((row.latency_ns, row.cost_usd), (before.latency_ns, before.cost_usd));
+            assert!(row.request_usd.is_some() == row.cost_usd.is_some() && before.request_usd.is_none());
+        }
+        assert_eq!(old.rows.len(), new.rows.len());
     }
 
     #[test]

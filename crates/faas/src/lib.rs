@@ -1,8 +1,8 @@
 //! What switches and throttling cost a serverless function, as data.
 //!
 //! [`response`] holds the types of `swtch/faas/1`: what a handler measured in one invocation, the same in every language. [`tiers`] holds those
-//! of `swtch/faas-tiers/2`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
-//! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-2.json`.
+//! of `swtch/faas-tiers/3`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
+//! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-3.json`.
 //!
 //! `checks` refuses figures that cannot be true.
 #![forbid(unsafe_code)]
@@ -24,11 +24,11 @@ use serde::Deserialize;
 pub struct Estimate {
     /// The median.
     pub median: f64,
-    /// The interval's lower end.
-    #[serde(rename = "low")]
+    /// The interval's lower end; older documents call it `low`.
+    #[serde(alias = "low")]
     pub ci_low: f64,
-    /// Its upper end.
-    #[serde(rename = "high")]
+    /// Its upper end, likewise `high`.
+    #[serde(alias = "high")]
     pub ci_high: f64,
     /// The probability with which it holds the median, 0 to 1.
     pub confidence: Option<f64>,

@@ -1,4 +1,4 @@
-//! The types of `swtch/faas-tiers/2`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
+//! The types of `swtch/faas-tiers/3`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
 //! `unavailable`. Money is in dollars for one invocation.
 
 use crate::{Estimate, Response};
@@ -14,7 +14,10 @@ pub const LONG_MS: f64 = 10.0;
 const DISTURBED: f64 = 0.25;
 
 /// The schema that this version reads.
-pub const SCHEMA: &str = "swtch/faas-tiers/2";
+pub const SCHEMA: &str = "swtch/faas-tiers/3";
+
+/// The schema before, which is read too: intervals were `low` and `high`, and bills had no part for requests.
+pub const PREVIOUS_SCHEMA: &str = "swtch/faas-tiers/2";
 
 /// The schema of swtch 0.1.0, in which tiers did different amounts of work and the HTTP front was in the tier's cgroup.
 pub const OLD_SCHEMA: &str = "swtch/faas-tiers/1";
@@ -115,6 +118,8 @@ pub struct Price {
     pub usd_per_second: f64,
     /// Time is rounded up to a multiple of this.
     pub rounding_ms: Option<f64>,
+    /// The fee for the requests of a million invocations.
+    pub usd_per_million_requests: Option<f64>,
     /// When it was looked up.
     pub dated: String,
     /// Where.
@@ -209,8 +214,10 @@ pub struct TierRow {
     pub throttled_periods_share: Option<Estimate>,
     /// Time to that of the same work unthrottled, in the same study.
     pub slowdown: Option<Estimate>,
-    /// Dollars for an invocation.
+    /// Dollars for an invocation: its whole bill.
     pub cost_usd: Option<Estimate>,
+    /// The part of it that is for the request, whatever its time.
+    pub request_usd: Option<f64>,
     /// Had it not been throttled.
     pub cost_unthrottled_usd: Option<Estimate>,
     /// What throttling cost: against the same work unthrottled at this tier.

@@ -7,7 +7,7 @@ use swtch_faas::Tiers;
 use swtch_study::{Run, Study};
 use swtch_units::input_error::Refused;
 
-/// The figures of a study of tiers (JSON, `swtch/faas-tiers/2`) that cannot be true, each with what it contradicts.
+/// The figures of a study of tiers (JSON, `swtch/faas-tiers/3`) that cannot be true, each with what it contradicts.
 #[pyfunction]
 pub(crate) fn check_tiers(study: &str) -> Vec<(String, String)> {
     impossible(study, swtch_faas::check)

@@ -11,10 +11,12 @@ from .figures import TARGET_QUANTILE, look, of_difference, of_money, quantile
 from .rows import Cell, cheapest, paired
 from .tier_sets import UNTHROTTLED
 
-FEWEST_FOR_TARGET = 36
-"""Invocations from which on the 95 % interval of the 90th percentile has an upper end: 0.9^36 is below 2.5 %."""
-_Z = 1.96
-"""Of a normal distribution, 95 % are within this many standard deviations."""
+CONFIDENCE = 0.8
+"""A sentence about a target has at least this confidence, and says it."""
+FEWEST_FOR_TARGET = 16
+"""Invocations from which on there is that much: 0.9^16 is below 20 %."""
+_Z = 0.842
+"""Of a normal distribution, 80 % are below this many standard deviations above its mean."""
 _FEWEST = 5
 """Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be distinguished."""
 _AS_GIVEN = 6
@@ -24,7 +26,7 @@ _AS_GIVEN = 6
 def advise(
     cells: Sequence[Cell], target_ns: float | None, fee_usd: float | None = None
 ) -> list[dict[str, Any]]:
-    """The `advice` of `swtch/faas-tiers/2`: for each work the cheapest tier and, with a target, the cheapest that meets it.
+    """The `advice` of `swtch/faas-tiers/3`: for each work the cheapest tier and, with a target, the cheapest that meets it.
 
     fee_usd: for the requests of a million invocations, which is in their bills.
     """
@@ -66,8 +68,8 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
             others.append({"tier": cell.tier, "more_usd": more})
     as_cheap = [one["tier"] for one in others if of_difference(one["more_usd"])[1] <= 0]
     text = f"{of_work(best.work_ms)} costs least at {best.tier}: {money(cost['mean'])} a million invocations"
-    if cost["mean_low"] is not None:
-        text += f" ({money(cost['mean_low'])} to {money(cost['mean_high'])})"
+    if cost["mean_ci_low"] is not None:
+        text += f" ({money(cost['mean_ci_low'])} to {money(cost['mean_ci_high'])})"
     text += f", {money(fee_usd / 1e6)} of it for requests" if fee_usd else ", requests not included"
     n = len(best.cost_usd)
     # A tier that may be as cheap gets no figure of how much dearer it is.
@@ -85,15 +87,15 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
-    """The cheapest tier that meets a target. A tier meets or misses it only with 95 % confidence."""
-    judged = [(cell, _bound(cell)) for cell in same if cell.latency_ns]
+    """The cheapest tier that meets a target. A tier meets or misses it with a confidence of at least 80 %, which is said."""
+    judged = [(cell, _bound(cell, target_ns or 0.0)) for cell in same if cell.latency_ns]
     if target_ns is None or not judged:
         return None
     meeting, missing, undecided = [], [], []
     for cell, bound in judged:
-        if cell.failed or (bound["p90_low_ns"] is not None and bound["p90_low_ns"] > target_ns):
+        if cell.failed or bound["confidence_misses"] >= CONFIDENCE:
             missing.append((cell, bound))
-        elif bound["p90_high_ns"] is not None and bound["p90_high_ns"] <= target_ns:
+        elif bound["confidence_meets"] >= CONFIDENCE:
             meeting.append((cell, bound))
         else:
             undecided.append((cell, bound))
@@ -108,7 +110,7 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
         cell, bound = min(meeting, key=lambda one: _mean_cost(one[0]))
         names = [other.tier for other, _ in meeting]
         cheapest_of = f", the cheapest of {', '.join(names)}" if len(names) > 1 and cell.cost_usd else ""
-        text = f"{work} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound)}"
+        text = f"{work} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound, target_ns)}"
         cheaper = {tier: n for tier, n in needed.items() if _is_cheaper(tier, cell, same)}
         text += f"; {_cannot_decide(cheaper)}" if cheaper else ""
         return _advice("meets target", text, cell.work_ms, cell.tier, {**evidence, **bound})
@@ -117,7 +119,7 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
         text = f"cannot decide whether any tier has {work} done within {limit}: {_cannot_decide(needed)}; the fastest of them is {cell.tier}: {_said(bound)}"
         return _advice("meets target", text, cell.work_ms, None, {**evidence, **bound})
     cell, bound = min(missing, key=lambda one: float(one[1]["p90_ns"]))
-    text = f"no tier has {work} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
+    text = f"no tier has {work} done within {limit}; the fastest is {cell.tier}: {_said(bound, target_ns)}"
     return _advice("meets target", text, cell.work_ms, None, {**evidence, **bound})
 
 
@@ -156,17 +158,31 @@ def _needed(cell: Cell, target_ns: float) -> int | None:
     return max(FEWEST_FOR_TARGET, by_share, len(values) + 1)
 
 
-def _bound(cell: Cell) -> dict[str, Any]:
-    """The 90th percentile with its 95 % interval; an end is `None` where there were too few invocations for it."""
+def _bound(cell: Cell, target_ns: float) -> dict[str, Any]:
+    """The 90th percentile with its 95 % interval, an end of which is `None` where there were too few invocations for it. Also the
+    confidence with which nine of ten invocations are within the target, and that with which fewer are.
+    """
     seen = look(list(cell.latency_ns.values()))
     assert seen is not None
     p90 = quantile(seen, TARGET_QUANTILE)
     return {
         "p90_ns": p90["value"],
-        "p90_low_ns": p90["low"],
-        "p90_high_ns": p90["high"],
+        "p90_ci_low_ns": p90["ci_low"],
+        "p90_ci_high_ns": p90["ci_high"],
         "n": len(cell.latency_ns),
+        **_confidence(sum(ns <= target_ns for ns in cell.latency_ns.values()), len(cell.latency_ns)),
     }
+
+
+def _confidence(within: int, n: int) -> dict[str, float]:
+    """By the binomial distribution: one less the chance to see as much, were the share exactly nine of ten.
+
+    >>> f"{_confidence(16, 16)['confidence_meets']:.3f}", f"{_confidence(12, 16)['confidence_misses']:.3f}"
+    ('0.815', '0.932')
+    """
+    q = TARGET_QUANTILE
+    chances = [math.comb(n, seen) * q**seen * (1 - q) ** (n - seen) for seen in range(n + 1)]
+    return {"confidence_meets": sum(chances[:within]), "confidence_misses": sum(chances[within + 1 :])}
 
 
 def _advice(
@@ -182,9 +198,14 @@ def _advice(
     }
 
 
-def _said(bound: dict[str, Any]) -> str:
-    """The same percentile as in the table."""
-    seen = f"{bound['n']} seen"
-    if bound["p90_high_ns"] is not None:
-        seen = f"at most {duration(bound['p90_high_ns'])} at 95 %, {seen}"
-    return f"its p90 is {duration(bound['p90_ns'])} ({seen})"
+def _said(bound: dict[str, Any], target_ns: float | None = None) -> str:
+    """The same percentile as in the table, and how sure the sentence about a target is."""
+    words = []
+    if bound["p90_ci_high_ns"] is not None:
+        words.append(f"at most {duration(bound['p90_ci_high_ns'])} at 95 %")
+    if target_ns is not None and not (words and bound["p90_ci_high_ns"] <= target_ns):
+        sure = max(bound["confidence_meets"], bound["confidence_misses"])
+        # Never certain.
+        words.append(f"{min(99.9, math.floor(1000 * sure) / 10):.3g} % confidence")
+    words.append(f"{bound['n']} seen")
+    return f"its p90 is {duration(bound['p90_ns'])} ({', '.join(words)})"

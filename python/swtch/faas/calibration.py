@@ -35,7 +35,7 @@ class Calibration:
         return max(1, round(self.iterations_per_ms * work_ms))
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/faas-tiers/2` has it."""
+        """As `swtch/faas-tiers/3` has it."""
         return asdict(self)
 
 

@@ -7,11 +7,13 @@ import json
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .._errors import WrongUsage
+from .proxies import Proxy, proxy_of
 
 ERROR_SCHEMA = "swtch/faas-error/1"
 RESPONSE_SCHEMA = "swtch/faas/1"
@@ -36,6 +38,14 @@ class Reply:
     """The answer's JSON."""
     reached: bool = True
     """Whether there was anybody to talk to."""
+    status: int | None = None
+    """The status of HTTP, where there was one."""
+    proxy_refused: bool = False
+    """Whether the way there ended at a proxy."""
+    retries: int = 0
+    """How often it was asked before, without being taken."""
+    retried_why: str | None = None
+    """What came of the last of those."""
 
     @property
     def response(self) -> dict[str, Any] | None:
@@ -60,11 +70,11 @@ def check(url: str) -> str:
     return url
 
 
-def invoke(url: str, body: bytes, limit_s: float) -> Reply:
-    """Invokes a function; every failure is an outcome."""
+def invoke(url: str, body: bytes, limit_s: float, headers: Mapping[str, str] | None = None) -> Reply:
+    """Invokes a function, through the proxy that the environment names; every failure is an outcome."""
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=limit_s)
+    proxy = proxy_of(parts)
+    connection = _connection(parts, proxy, limit_s)
     started = deadline = time.monotonic_ns()
     reached = False
     try:
@@ -73,16 +83,44 @@ def invoke(url: str, body: bytes, limit_s: float) -> Reply:
         started = time.monotonic_ns()
         deadline = started + round(limit_s * 1e9)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        told = {"Content-Type": "application/json", **(headers or {})}
+        if proxy is not None and parts.scheme == "http":
+            path, told = f"http://{parts.netloc}{path}", {**told, **proxy.headers}
+        connection.request("POST", path, body, told)
         answer = connection.getresponse()
         data = _read(answer, connection, deadline)
     except (socket.timeout, TimeoutError):
         return gave_up(limit_s, time.monotonic_ns() - started, reached)
     except (OSError, http.client.HTTPException) as error:
+        if proxy is not None and not reached:
+            why = f"the proxy {proxy.shown} refused: {_refusal(error)}; check {proxy.variable}, or name the host in NO_PROXY"
+            return Reply("failed", time.monotonic_ns() - started, why, reached=False, proxy_refused=True)
         return Reply("failed", time.monotonic_ns() - started, _said(error, reached), reached=reached)
     finally:
         connection.close()
+    if proxy is not None and answer.status == 407:
+        why = f"the proxy {proxy.shown} refused: {answer.status} {answer.reason}; check {proxy.variable}"
+        return Reply("failed", time.monotonic_ns() - started, why, reached=False, proxy_refused=True)
     return _judged(answer, data, time.monotonic_ns() - started)
+
+
+def _connection(parts: SplitResult, proxy: Proxy | None, limit_s: float) -> http.client.HTTPConnection:
+    """Not yet open."""
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    if proxy is None:
+        return kind(parts.hostname or "", parts.port, timeout=limit_s)
+    connection = kind(proxy.host, proxy.port, timeout=limit_s)
+    if parts.scheme == "https":
+        connection.set_tunnel(parts.hostname or "", parts.port, dict(proxy.headers))
+    return connection
+
+
+def _refusal(error: Exception) -> str:
+    """Why a proxy did not open the way."""
+    if isinstance(error, socket.gaierror):
+        return "its host is unknown"
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return one_line(said.removeprefix("Tunnel connection failed: ") or type(error).__name__)
 
 
 def _read(
@@ -112,12 +150,12 @@ def _judged(answer: http.client.HTTPResponse, data: bytes, latency_ns: int) -> R
     except ValueError:
         document = None
     if not 200 <= answer.status < 300:
-        return Reply("failed", latency_ns, _complaint(answer, data, document), document)
+        return Reply("failed", latency_ns, _complaint(answer, data, document), document, status=answer.status)
     if document is None and data.strip() != b"null":
         begins = f", begins {data[:40]!r}" if data else ", nothing at all"
         kind = answer.headers.get_content_type()
-        return Reply("invalid", latency_ns, f"the answer is not JSON ({kind}{begins})")
-    return Reply("complete", latency_ns, None, document)
+        return Reply("invalid", latency_ns, f"the answer is not JSON ({kind}{begins})", status=answer.status)
+    return Reply("complete", latency_ns, None, document, status=answer.status)
 
 
 def gave_up(limit_s: float, took_ns: int, reached: bool = True) -> Reply:

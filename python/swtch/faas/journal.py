@@ -17,7 +17,7 @@ VERSION = 2
 """1: each process calibrated its work for itself, and the front was in the cgroup, so that its lines cannot be compared with new ones."""
 
 Line = dict[str, Any]
-"""An invocation: `subject`, `purpose`, and what `swtch/faas-tiers/2` has of it."""
+"""An invocation: `subject`, `purpose`, and what `swtch/faas-tiers/3` has of it."""
 
 
 class Journal:
@@ -33,7 +33,7 @@ class Journal:
         self.lines: list[Line] = []
         """The invocations so far."""
         self.calibrations: dict[str, dict[str, Any]] = {}
-        """Of each function that does work by iterations, as `swtch/faas-tiers/2` has it."""
+        """Of each function that does work by iterations, as `swtch/faas-tiers/3` has it."""
         self._file: IO[str] | None = None
         self._whole = 0
         if self.path.exists():

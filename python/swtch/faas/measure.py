@@ -18,7 +18,7 @@ from .languages import server
 from .options import memory_mb
 from .runner import NO_GROUP, PROGRAM, limits_of
 from .server import NotStarted, Server
-from .tier_sets import Tier, TierSet, check, named
+from .tier_sets import DEFAULT, Tier, TierSet, check, named
 
 _EXAMPLES = """\
 examples:
@@ -79,35 +79,33 @@ def add_tier(parser: argparse.ArgumentParser) -> None:
     add(
         "--tiers",
         metavar="SET",
-        help="set of tiers: gcf-1, lambda, or a FILE [default: the platform's, or gcf-1]",
+        help="set of tiers: lambda, cloud-run, azure-flex, gcf-1, or a FILE [default: the platform's, or lambda]",
     )
 
 
-def chosen_tier(memory: int | None, tiers: str | None) -> Tier | None:
-    """The tier with this much memory; `None` without a size. Raises `WrongUsage` when the set has no such tier."""
+def chosen_tier(memory: int | None, tiers: str | None) -> tuple[Tier | None, cgroup.Limits]:
+    """The tier with this much memory and what it limits; without a size there is none, and only the number of processes is limited.
+
+    Raises `WrongUsage` when the set has no such tier.
+    """
     if memory is None:
-        return None
+        return None, limits_of(Tier("", None, None), cgroup.PERIOD_US)
     machine = host()
     cpus = usable(machine).cpu_time
-    found = named(tiers or "gcf-1", cpus, machine.architecture)
+    found = named(tiers or DEFAULT, cpus, machine.architecture)
     tier = next((one for one in found.tiers if one.memory_mb == memory), None)
     if tier is None:
         have = ", ".join(str(one.memory_mb) for one in found.tiers)
         raise WrongUsage(f"{found.name} has no tier of {memory} MB on this machine; it has {have}")
-    check(TierSet(found.name, found.source, (tier,), None), cgroup.PERIOD_US, cpus)
-    return tier
-
-
-def limits(tier: Tier | None) -> cgroup.Limits:
-    """What a tier limits; without one only the number of processes."""
-    return limits_of(Tier("", None, None) if tier is None else tier, cgroup.PERIOD_US)
+    check(TierSet(found.name, found.source, (tier,), None), found.period_us, cpus)
+    return tier, limits_of(tier, found.period_us, burst_us=found.burst_us)
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures; returns the exit status."""
-    tier = chosen_tier(options.memory, options.tiers)
+    tier, limits = chosen_tier(options.memory, options.tiers)
     cgroup.remove_stale(PROGRAM, kill=True)
-    with cgroup.group(PROGRAM, "measure", limits(tier)) as group:
+    with cgroup.group(PROGRAM, "measure", limits) as group:
         if group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         one = Server(server(options.language), group)

@@ -30,6 +30,11 @@ def period(text: str) -> int:
     return found_us
 
 
+def burst(text: str) -> int:
+    """A burst of quotas, in microseconds; 0 is none."""
+    return 0 if text.strip() == "0" else round(seconds(text) * 1e6)
+
+
 def names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     """A list of those."""
 

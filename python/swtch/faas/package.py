@@ -57,11 +57,19 @@ def run(options: argparse.Namespace) -> int:
             f"--architecture is for handlers that are compiled for one machine; {options.language} for {options.platform} runs on any"
         )
     found = platform.files()
+    if not is_archive(options.out):
+        found |= platform.template()
     write(options.out, found)
     size = sum(map(len, found.values()))
     print(f"{options.out}: {len(found)} files, {size} bytes")
-    print(f"To deploy it: {platform.how_to_deploy(str(options.out))}")
+    print("To deploy it:")
+    print("\n".join(f"  {line}" for line in platform.how_to_deploy(str(options.out))))
     return 0
+
+
+def is_archive(out: Path) -> bool:
+    """Whether that name makes an archive, and not a directory."""
+    return out.name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))
 
 
 def write(out: Path, found: Mapping[str, bytes]) -> None:

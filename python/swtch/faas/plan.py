@@ -71,6 +71,12 @@ class Plan:
     """Of the order."""
     limit_s: float
     """No invocation takes longer."""
+    burst_us: int = 0
+    """Of quotas, at most each tier's quota."""
+    period_source: str | None = None
+    """Where the period comes from."""
+    dated: str | None = None
+    """The day on which tiers and period were looked up."""
     memory_limited: bool = True
     """Whether tiers limit memory as well."""
     quota_ms: int = 2000
@@ -172,7 +178,13 @@ def from_document(document: Mapping[str, Any]) -> Plan:
 
 def tiers_of(found: TierSet) -> dict[str, Any]:
     """The parts of a plan that a set of tiers decides."""
-    return {"tier_set": found.name, "tier_source": found.source, "tiers": found.tiers}
+    return {
+        "tier_set": found.name,
+        "tier_source": found.source,
+        "tiers": found.tiers,
+        "period_source": found.period_source,
+        "dated": found.dated,
+    }
 
 
 class Forecast:

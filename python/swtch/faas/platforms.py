@@ -10,7 +10,7 @@ A manifest has for each platform, and for `local` where the local server takes m
   place of `build` where it takes something else.
 - `framework`: a directory with `package-lock.json` that npm installs to serve; its place is `{framework}`. `module` and `install`:
   what Python must have to serve, and the list that pip takes.
-- `deploy`: what to type next.
+- `deploy`: what the platform calls it, for the lines that deploy it (`deploy.py`).
 
 `{port}`, `{memory_mb}`, `{python}`, `{source}` (the language's directory), `{architecture}` and `{out}` are filled in.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import CommandError
+from . import deploy
 from .builds import Recipe, made, source_files, tool
 from .directories import NAMES, directory
 
@@ -126,10 +127,26 @@ class Platform:
             return {}
         return {"built": str(self._built("serve_build" if "serve_build" in self._of else "build"))}
 
-    def how_to_deploy(self, out: str) -> str:
-        """The next step, in one line."""
-        values = {"out": out, "architecture": ARCHITECTURES.get(self.architecture, self.architecture)}
-        return _filled(self._of.get("deploy", ""), values)
+    @property
+    def deploy(self) -> dict[str, str]:
+        """What the platform calls it."""
+        found: dict[str, str] = self._of["deploy"]
+        return found
+
+    def how_to_deploy(self, out: str) -> list[str]:
+        """The next steps, a command a line."""
+        return deploy.lines(self.name, self.deploy, out, self._architecture)
+
+    def template(self) -> dict[str, bytes]:
+        """What a directory has besides, from which the platform's own tool makes the function; nothing but for Lambda."""
+        if self.name != "lambda":
+            return {}
+        return {deploy.TEMPLATE: deploy.template(self.deploy, self._architecture).encode()}
+
+    @property
+    def _architecture(self) -> str:
+        """As AWS calls it."""
+        return ARCHITECTURES.get(self.architecture, self.architecture)
 
     def _built(self, which: str) -> Path:
         """The directory with what was compiled."""

@@ -104,7 +104,7 @@ def cheapest(of: Sequence[Cell]) -> Cell | None:
 
 
 def rows(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, Any]]:
-    """The rows of `swtch/faas-tiers/2`. Rows of the same work have the same iterations, or `comparable` says why not."""
+    """The rows of `swtch/faas-tiers/3`. Rows of the same work have the same iterations, or `comparable` says why not."""
     found = cells(plan, lines, price)
     switches = _switches(plan, lines)
     return [
@@ -144,15 +144,26 @@ def _row(
         "throttled_periods_share": estimate(cell.stopped),
         "slowdown": None if free is None or free is cell else estimate(slowdown(cell, free)),
         "cost_usd": of_money(look(list(cell.cost_usd.values()))),
+        "request_usd": None if price is None or not cell.cost_usd else price.request_usd,
+        "free_per_month": _free_per_month(plan, cell, price),
         "cost_unthrottled_usd": of_money(look(list(unthrottled.values()))),
         "extra_usd": None if disturbed(extra) else _against("the same work unthrottled at this tier", extra),
         "extra_cheapest": None if least is None else _against(f"the same work at {least.tier}", over),
     }
 
 
+def _free_per_month(plan: Plan, cell: Cell, price: Price | None) -> int | None:
+    """How many such invocations a month's free allowance pays; `None` without one, or without a price."""
+    tier = _tier(plan, cell.tier)
+    if price is None or tier is None or tier.memory_mb is None or not cell.cost_usd:
+        return None
+    mean_ns = sum(map(price.billed_ms, cell.billed_ns.values())) / len(cell.billed_ns) * 1e6
+    return price.free_invocations(mean_ns, tier.memory_mb, tier.cpus or 0.0)
+
+
 def disturbed(extra: Estimate) -> bool:
     """Whether throttling would save money: no quota makes the same work faster, so other programs had the CPUs."""
-    return extra is not None and extra["n"] > 1 and min(extra["high"], of_difference(extra)[2]) < 0
+    return extra is not None and extra["n"] > 1 and min(extra["ci_high"], of_difference(extra)[2]) < 0
 
 
 def slowdown(cell: Cell, free: Cell) -> list[float]:

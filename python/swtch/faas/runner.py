@@ -13,8 +13,9 @@ from typing import Any
 from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._progress import Progress, left
+from .access import Access
 from .calibration import Calibration, calibrate
-from .invoke import CALL_SCHEMA, Reply, invoke
+from .invoke import CALL_SCHEMA, Reply
 from .journal import Journal, Line
 from .languages import Command, server
 from .plan import QUOTA, WORK, Forecast, Job, Plan
@@ -95,8 +96,11 @@ class Place:
 class Runner:
     """Makes the invocations that a journal does not have yet."""
 
-    def __init__(self, plan: Plan, journal: Journal, write: Callable[[], None]) -> None:
-        """write: brings the document up to date; is called now and then."""
+    def __init__(
+        self, plan: Plan, journal: Journal, write: Callable[[], None], access: Access | None = None
+    ) -> None:
+        """write: brings the document up to date; is called now and then. access: how deployed functions are invoked."""
+        self._access = access or Access()
         self.plan, self.journal = plan, journal
         self.given_up: dict[tuple[str, str], str] = {}
         """Tiers that were given up, and why."""
@@ -159,7 +163,7 @@ class Runner:
         body = self._body(job, iterations)
         if not self.plan.local:
             url = self.plan.urls[self.plan.places().index(job.tier)]
-            reply, counted = invoke(url, body, self.plan.limit_s), None
+            reply, counted = self._access.invoke(url, body, self.plan.limit_s), None
         else:
             place = self._place(job, stack)
             try:
@@ -185,6 +189,8 @@ class Runner:
             "why": reply.why,
             "latency_ns": reply.latency_ns,
             "function_cpu_ns": _function_cpu_ns(reply) if job.purpose == WORK else None,
+            "retries": reply.retries,
+            "retried_why": reply.retried_why,
             "cold": bool(response and response.get("invocation", {}).get("cold")),
             "response": response,
             "group": counted,
@@ -203,7 +209,8 @@ class Runner:
                     raise CommandError(f"the handler cannot be calibrated: {early}") from None
             else:
                 found = calibrate(
-                    lambda body: invoke(self.plan.urls[-1], body, self.plan.limit_s), self.plan.places()[-1]
+                    lambda body: self._access.invoke(self.plan.urls[-1], body, self.plan.limit_s),
+                    self.plan.places()[-1],
                 )
             self.journal.calibrate(job.subject, found.to_document())
         return Calibration(**self.journal.calibrations[job.subject]).iterations(job.work_ms)
@@ -258,6 +265,7 @@ def _line(job: Job, started_at: str, iterations: int | None) -> Line:
         "started_at": started_at,
         "iterations": iterations,
         "function_cpu_ns": None,
+        "retries": 0,
         "cold": False,
         "response": None,
     }
@@ -275,13 +283,13 @@ def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:
         largest = max((one.memory_mb for one in plan.tiers if one.memory_mb is not None), default=None)
         memory = largest * _MB if plan.memory_limited and largest is not None else None
         return cgroup.Limits(memory_bytes=memory, processes=PROCESSES)
-    return limits_of(tier, plan.period_us, plan.memory_limited)
+    return limits_of(tier, plan.period_us, plan.memory_limited, plan.burst_us)
 
 
-def limits_of(tier: Tier, period_us: int, memory_limited: bool = True) -> cgroup.Limits:
+def limits_of(tier: Tier, period_us: int, memory_limited: bool = True, burst_us: int = 0) -> cgroup.Limits:
     """The limits of a cgroup for that tier."""
     memory = tier.memory_mb * _MB if memory_limited and tier.memory_mb is not None else None
-    return cgroup.Limits(tier.quota_us(period_us), period_us, memory, PROCESSES)
+    return cgroup.Limits(tier.quota_us(period_us), period_us, burst_us, memory, PROCESSES)
 
 
 def said_of(tier: Tier | None) -> dict[str, str]:
@@ -307,6 +315,7 @@ def _difference(before: cgroup.Counters, after: cgroup.Counters) -> dict[str, An
         "throttled_ns": less(after.throttled_ns, before.throttled_ns),
         "cpu_ns": less(after.cpu_ns, before.cpu_ns),
         "memory_peak_bytes": after.memory_peak_bytes,
+        "memory_bytes": after.memory_bytes,
     }
 
 

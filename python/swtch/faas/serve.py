@@ -24,7 +24,7 @@ from .._errors import CommandError
 from . import frameworks
 from .directories import LANGUAGES
 from .languages import Command
-from .measure import add_tier, chosen_tier, limits
+from .measure import add_tier, chosen_tier
 from .package import unpack
 from .platforms import PLATFORMS, Platform
 from .runner import NO_GROUP, PROGRAM, said_of
@@ -76,8 +76,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until Ctrl-C; returns the exit status."""
     platform = Platform(options.language, options.platform)
-    own = "lambda" if options.platform == "lambda" else "gcf-1"
-    tier = chosen_tier(options.memory, options.tiers or own)
+    own = "cloud-run" if options.platform == "gcf" else "lambda"
+    tier, limits = chosen_tier(options.memory, options.tiers or own)
     _free_port(options.port)
     # It is started in another directory. Never resolved: that would leave its environment.
     python = os.path.abspath(options.python) if os.sep in options.python else options.python
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         stack.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT) or signal.SIG_DFL)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
         unpack(directory, files)
-        group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
+        group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits))
         if group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         api = None

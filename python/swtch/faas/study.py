@@ -1,4 +1,4 @@
-"""The document `swtch/faas-tiers/2`: a directory with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-2.json`)."""
+"""The document `swtch/faas-tiers/3`: a directory with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-3.json`)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from .._checks import refuse
 from .._errors import CommandError
 from .._files import replace
 from .advice import advise
+from .hints import hints
 from .journal import Line
 from .plan import QUOTA, SWITCHES, WORK, Plan
 from .price import Price
 from .rows import cells, cost_of, quota_check, rows
 from .runner import limits_of
 
-SCHEMA = "swtch/faas-tiers/2"
+SCHEMA = "swtch/faas-tiers/3"
+PREVIOUS_SCHEMA = "swtch/faas-tiers/2"
+"""Read too: its intervals were `low` and `high`."""
 OLD_SCHEMA = "swtch/faas-tiers/1"
 FILE = "tiers.json"
 REFUSED = "tiers.refused.json"
 """Where a study is kept whose figures cannot be true."""
 DEFAULT_DIRECTORY = "faas-tiers"
 _INVOCATION = (
-    "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "cold", "response", "group",
+    "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "retries", "cold", "response", "group",
 )  # fmt: skip
 
 
@@ -56,12 +59,17 @@ def document(
             "deployed": plan.kind == "url",
         },
         "calibration": facts.get("calibrations", {}).get(subject),
-        "tier_set": {"name": plan.tier_set, "source": plan.tier_source},
+        "tier_set": {
+            "name": plan.tier_set,
+            "source": plan.tier_source,
+            "period_source": plan.period_source if plan.local else None,
+            "dated": plan.dated,
+        },
         "tiers": [_tier(plan, place, facts["versions"], price) for place in range(len(plan.tiers))],
         "invocations": [_invocation(plan, line) for line in own if _told(plan, line)],
         "rows": of_rows,
         "quota_check": quota_check(plan, own),
-        "advice": advise(cells(plan, own, price), target_ns, _fee(price)),
+        "advice": advise(cells(plan, own, price), target_ns, _fee(price)) + hints(plan, own),
         "unavailable": [dict(row) for row in unavailable] + _missing(plan, own, price),
     }
 
@@ -92,9 +100,38 @@ def read(path: Path) -> dict[str, Any]:
         raise CommandError(
             f"{place} is from an older swtch, whose tiers did different amounts of work; run the study again"
         )
+    if isinstance(found, dict) and found.get("schema") == PREVIOUS_SCHEMA:
+        found = _renewed(found)
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise CommandError(f"{place} is not a study of tiers")
     refuse(_native.check_tiers, found)
+    return found
+
+
+def _renewed(of: dict[str, Any]) -> dict[str, Any]:
+    """A study of version 2 by the names of this one. Answers of handlers stay as they were; what it lacks is absent."""
+    names = {"low": "ci_low", "high": "ci_high", "mean_low": "mean_ci_low", "mean_high": "mean_ci_high"}
+
+    def renew(value: Any) -> Any:
+        if isinstance(value, list):
+            return [renew(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {names.get(key, key): one if key == "response" else renew(one) for key, one in value.items()}
+
+    found: dict[str, Any] = {**renew(of), "schema": SCHEMA}
+    found["tier_set"] |= {"period_source": None, "dated": None}
+    for tier in found["tiers"]:
+        tier["burst_us"] = None if tier["quota_us"] is None else 0
+    fees = {tier["name"]: (tier["price"] or {}).get("usd_per_million_requests") for tier in found["tiers"]}
+    for row in found["rows"]:
+        fee = fees.get(row["tier"])
+        row["request_usd"] = None if row["cost_usd"] is None or fee is None else fee / 1e6
+        row["free_per_month"] = None
+    for one in found["invocations"]:
+        one["retries"] = 0
+        if one["group"] is not None:
+            one["group"]["memory_bytes"] = None
     return found
 
 
@@ -117,6 +154,7 @@ def _tier(plan: Plan, place: int, versions: Mapping[str, int | None], price: Pri
         "cpus": tier.cpus,
         "quota_us": tier.quota_us(plan.period_us) if plan.local else None,
         "period_us": plan.period_us if plan.local else None,
+        "burst_us": min(plan.burst_us, tier.quota_us(plan.period_us) or 0) if plan.local else None,
         "cgroup_version": versions.get(tier.name),
         "memory_limit_bytes": memory_bytes if plan.local else None,
         "price": price.to_document(tier.memory_mb or 0, tier.cpus or 0.0)
@@ -137,13 +175,25 @@ def _disturbed(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[d
     ]
 
 
+def _retried(plan: Plan, lines: Sequence[Line]) -> list[dict[str, str]]:
+    """Requests that had to be repeated: their latency is that of the last one."""
+    found = []
+    for place in plan.places():
+        some = [line for line in lines if line["tier"] == place and line.get("retries")]
+        if some:
+            times = sum(line["retries"] for line in some)
+            why = f"{times} retries in {len(some)} of them, the last one after: {some[-1].get('retried_why')}"
+            found.append({"what": f"first answers of {place}", "why": why})
+    return found
+
+
 def _told(plan: Plan, line: Line) -> bool:
     """Whether the line belongs to the study's function. The handler's own measurements do not belong to the user's function."""
     return line["purpose"] == WORK or plan.kind != "own"
 
 
 def _invocation(plan: Plan, line: Line) -> dict[str, Any]:
-    told = {key: line.get(key) for key in _INVOCATION}
+    told = {**{key: line.get(key) for key in _INVOCATION}, "retries": line.get("retries") or 0}
     return told if line["purpose"] == WORK else {**told, "work_ms": 0}
 
 
@@ -161,6 +211,7 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
             }
         )
     found += _disturbed(plan, lines, price)
+    found += _retried(plan, lines)
     for purpose, what in ((SWITCHES, "rows.switch_ns"), (QUOTA, "quota_check")):
         some = [line for line in lines if line["purpose"] == purpose]
         failed = [line for line in some if line["outcome"] != "complete"]

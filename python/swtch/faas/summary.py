@@ -175,7 +175,9 @@ def _interval(of: Mapping[str, Any] | None, unit: float) -> str:
     if of["n"] == 1:
         # One value has no interval.
         return _figure(of["median"] / unit)
-    return f"{_figure(of['median'] / unit)} ({_figure(of['low'] / unit)} to {_figure(of['high'] / unit)})"
+    return (
+        f"{_figure(of['median'] / unit)} ({_figure(of['ci_low'] / unit)} to {_figure(of['ci_high'] / unit)})"
+    )
 
 
 def _error(share: float | None) -> str:

@@ -19,15 +19,15 @@ from .._files import make_directory, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
 from .._progress import left
-from . import study, summary
+from . import access, study, summary
 from .directories import LANGUAGES
-from .invoke import check, invoke
+from .invoke import check
 from .journal import FILE, Journal
-from .options import name_and_url, names, period, works
+from .options import burst, name_and_url, names, period, works
 from .plan import Plan, tiers_of
 from .price import Price, find
 from .runner import PROGRAM, Runner
-from .tier_sets import Tier, TierSet, named
+from .tier_sets import Tier, TierSet, ask, named
 from .tier_sets import check as check_tiers
 
 WORKS_MS = (2.0, 10.0, 100.0, 1000.0)
@@ -49,6 +49,7 @@ examples:
   swtch faas tiers --language python,node --work 10ms
   swtch faas tiers --handler my_module:my_function --event event.json --target 200ms
   swtch faas tiers --invoke 128MB=https://example.com/small --invoke 512MB=https://example.com/large --price-table gcf-1
+  swtch faas tiers --invoke https://example.com/mine --event event.json --bearer-from 'gcloud auth print-identity-token'
   swtch faas tiers --tiers my-tiers.json --price-table my-prices.json --period 20ms
 
 Exit status: 0 done, 1 an invocation failed, 2 wrong usage, 130 interrupted; --resume continues an interrupted study."""
@@ -65,6 +66,7 @@ def add_to(commands: Any) -> None:
     )
     _add_what(parser.add_argument_group("what to run"))
     _add_how(parser.add_argument_group("under which tiers, and how often"))
+    access.add_to(parser.add_argument_group("how deployed functions are invoked (--invoke)"))
     parser.renamed(price="--price-table", repeats="--runs", time_limit="--timeout")
     parser.set_defaults(run=run)
 
@@ -94,13 +96,28 @@ def _add_what(group: Any) -> None:
 
 def _add_how(group: Any) -> None:
     add = group.add_argument
-    add("--tiers", metavar="SET", help="set of tiers: gcf-1, lambda, or a FILE [default: gcf-1]")
+    add(
+        "--tiers",
+        metavar="SET",
+        help="set of tiers: lambda, cloud-run, azure-flex, gcf-1, limits such as knative:500m/256Mi, or a FILE [default: asked for on a terminal, or lambda]",
+    )
     add(
         "--price-table",
         metavar="NAME",
         help="a table from `swtch faas prices`, or a FILE [default: the tiers' own]",
     )
-    add("--period", type=period, metavar="TIME", help="period of CPU quotas, 1ms to 1s [default: 100ms]")
+    add(
+        "--period",
+        type=period,
+        metavar="TIME",
+        help="period of CPU quotas, 1ms to 1s [default: the set's, 20ms for lambda, 100ms for others]",
+    )
+    add(
+        "--burst",
+        type=burst,
+        metavar="TIME",
+        help="CPU time that a period may take beyond its quota, saved up in earlier ones [default: the set's, 0]",
+    )
     add("--no-memory-limit", action="store_true", help="limit CPU time only")
     add(
         "--work",
@@ -113,7 +130,7 @@ def _add_how(group: Any) -> None:
         "--target",
         type=seconds,
         metavar="TIME",
-        help="name the tier that answers nine of ten invocations within this time, at 95 %% confidence",
+        help="name the tier that answers nine of ten invocations within this time, with at least 80 %% confidence",
     )
     add(
         "--timeout",
@@ -131,11 +148,12 @@ def run(options: argparse.Namespace) -> int:
     """Runs what is asked for; returns the exit status."""
     started = time.monotonic()
     machine = host()
+    way = access.of_options(options)
     cpus = usable(machine).cpu_time
     if options.resume is not None:
         directory, plan = _resumed(options)
     else:
-        plan = _plan(options, cpus, machine.architecture)
+        plan = _plan(options, cpus, machine.architecture, way)
         directory = make_directory(options.out, study.DEFAULT_DIRECTORY)
     cgroup.remove_stale(PROGRAM, kill=True)
     journal = Journal(directory)
@@ -148,26 +166,35 @@ def run(options: argparse.Namespace) -> int:
         "provenance": {
             "swtch_version": _native.VERSION,
             "created_at": journal.created_at,
-            "command": options.words,
+            "command": access.without_secrets(options.words),
         },
         "host": host_document(machine),
         "machine_name": name,
         "versions": {},
     }
     target_ns = None if options.target is None else options.target * 1e9
-    runner = Runner(plan, journal, lambda: _write(directory, _documents(runner, facts, price, target_ns)))
+    runner = Runner(
+        plan, journal, lambda: _write(directory, _documents(runner, facts, price, target_ns)), way
+    )
     _announce(runner, directory)
     interrupted = False
+    denied: access.Denied | None = None
     try:
         runner.run(started + QUICK_S if options.quick else None)
     except KeyboardInterrupt:
         interrupted = True
+    except access.Denied as error:
+        # Finished invocations are kept, as after Ctrl-C.
+        denied = error
     finally:
         journal.close()
     facts["versions"] = runner.versions
     documents = _documents(runner, facts, price, target_ns)
     _write(directory, documents, checked=True)
-    return _conclude(documents, directory, options.json, interrupted, price, runner)
+    status = _conclude(documents, directory, options.json, interrupted, price, runner)
+    if denied is not None:
+        raise CommandError(f"{denied}; then continue with: swtch faas tiers --resume {directory}")
+    return status
 
 
 def _documents(
@@ -265,6 +292,7 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
         "tiers",
         "price_table",
         "period",
+        "burst",
         "work",
         "timeout",
         "out",
@@ -280,24 +308,25 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
     return directory, plan if options.runs is None else replace(plan, repeats=max(plan.repeats, options.runs))
 
 
-def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
+def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: access.Access) -> Plan:
     given = [name for name in ("language", "handler", "invoke") if getattr(options, name)]
     if len(given) > 1:
         raise WrongUsage(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
     if options.event is not None and given not in (["handler"], ["invoke"]):
         raise WrongUsage("--event is for your own function; give --handler or --invoke too")
-    period_us = options.period or cgroup.PERIOD_US
     event = None if options.event is None else _event(options.event)
     if options.invoke:
-        for name in ("tiers", "period", "no_memory_limit"):
+        for name in ("tiers", "period", "burst", "no_memory_limit"):
             if getattr(options, name):
                 raise WrongUsage(
                     f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones"
                 )
-        found, event = _deployed(options.invoke, options.price_table, event)
+        found, event = _deployed(options.invoke, options.price_table, event, way)
     else:
-        found = named(options.tiers or "gcf-1", cpus, architecture)
-        check_tiers(found, period_us, cpus)
+        if access.given(options):
+            raise WrongUsage(f"{access.given(options)} is for deployed functions; give --invoke too")
+        found = named(options.tiers or ask(), cpus, architecture)
+        check_tiers(found, options.period or found.period_us, cpus)
     price = options.price_table or found.price
     if price is not None:
         try:
@@ -317,7 +346,8 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
         name=options.handler or ("swtch handler" if not own else "deployed function"),
         **tiers_of(found),
         price=price,
-        period_us=period_us,
+        period_us=options.period or found.period_us,
+        burst_us=found.burst_us if options.burst is None else options.burst,
         works_ms=works_ms,
         repeats=options.runs or (QUICK_REPEATS if options.quick else REPEATS),
         seed=options.seed,
@@ -331,7 +361,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
 
 
 def _deployed(
-    invoked: list[tuple[str | None, str]], price: str | None, event: str | None
+    invoked: list[tuple[str | None, str]], price: str | None, event: str | None, way: access.Access
 ) -> tuple[TierSet, str | None]:
     """Deployed functions as tiers, with the limits that each reports. Also their event; `None` for a handler of the project."""
     tiers = []
@@ -339,7 +369,7 @@ def _deployed(
     for place, (name, url) in enumerate(invoked):
         check(url)
         body = event or json.dumps({"methods": [], "spin_ms": 0, "work_ms": 0})
-        reply = invoke(url, body.encode(), _REACH_S)
+        reply = way.invoke(url, body.encode(), _REACH_S, 0)
         if not reply.reached:
             raise CommandError(f"{url}: {reply.why}")
         response = reply.response

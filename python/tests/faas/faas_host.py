@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parents[3]
 STUB = Path(__file__).resolve().parent / "stub"
 """A directory as `functions`, with a handler that makes up what it measures."""
-SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-2.json"
+SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-3.json"
 
 OWN = """\
 import os, sys, time

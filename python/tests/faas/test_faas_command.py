@@ -23,7 +23,7 @@ import swtch
 import swtch.faas
 from swtch import _cgroup as cgroup
 from swtch._errors import CommandError
-from swtch.faas import frameworks, languages, platforms, runner, serve, tiers
+from swtch.faas import access, frameworks, languages, platforms, runner, serve
 from swtch.faas.command import _parser, main
 from swtch.faas.invoke import Reply
 from swtch.faas.server import Server
@@ -80,8 +80,8 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         invoke = answer
 
     monkeypatch.setattr(runner, "Place", Instead)
-    for module in (tiers, runner):
-        monkeypatch.setattr(module, "invoke", lambda url, body, limit_s: answered(body))
+    monkeypatch.setattr(access, "invoke", lambda url, body, limit_s, headers: answered(body))
+    monkeypatch.setattr(access.Bearer, "fetch", lambda self: setattr(self, "token", "one"))
     monkeypatch.setattr(Server, "start", lambda self, limit_s=0: None)
     monkeypatch.setattr(Server, "invoke", lambda self, body, limit_s: answered(body))
     for module in (languages, runner):
@@ -143,10 +143,16 @@ def without_tools(monkeypatch, directory):
         ("tiers --work soon", "is not a time above 0"),
         ("tiers --period 2s", "is not a period that the kernel takes, 1ms to 1s"),
         ("tiers --period 100us", "is not a period that the kernel takes, 1ms to 1s"),
-        ("tiers --period 5ms", "128 MB would have 0.417 ms in each 5 ms, and the kernel's smallest quota is 1 ms (below it answers EINVAL); give --period 12ms or longer"),
+        ("tiers --period 5ms", "128 MB would have 0.362 ms in each 5 ms, and the kernel's smallest quota is 1 ms (below it answers EINVAL); give --period 14ms or longer"),
         ("tiers --runs 0", "is not a whole number from 1"),
         ("tiers --tiers gcf-7", "there is no set of tiers gcf-7"),
         ("tiers --tiers event.json", "event.json has no tiers: 'tiers' is missing"),
+        ("tiers --tiers knative:256Mi", "'256Mi' is not a CPU limit and a memory limit, such as knative:500m/256Mi"),
+        ("tiers --tiers openfaas:1/1Gi,1/1Gi", "has the same limits twice"),
+        ("tiers --burst soon", "is not a time above 0"),
+        ("tiers --invoke http://x/ --burst 1ms", "--burst is for functions on this machine"),
+        ("tiers --sigv4", "--sigv4 "),
+        ("tiers --header X:y", "--header is for deployed functions; give --invoke too"),
         ("tiers --tiers my_module.py", "is not JSON"),
         ("tiers --price-table gold", "there is no price table 'gold'; give azure-consumption"),
         ("tiers --price-table event.json", "event.json is not a price table such as"),
@@ -161,7 +167,7 @@ def without_tools(monkeypatch, directory):
         ("tiers --invoke http://x/ --period 20ms", "--period is for functions on this machine"),
         ("tiers --resume nowhere", "there is nothing to resume in nowhere"),
         ("measure cobol", "invalid choice"),
-        ("measure --memory 100", "gcf-1 has no tier of 100 MB on this machine; it has 128"),
+        ("measure --memory 100", "lambda has no tier of 100 MB on this machine; it has 128"),
         ("measure --memory lots", "is not a whole number of MB"),
         ("serve python", "required: --platform"),
         ("serve python --platform azure", "invalid choice"),

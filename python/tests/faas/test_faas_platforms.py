@@ -142,11 +142,12 @@ def test_packages_have_what_the_platform_wants_and_the_same_bytes(handler, platf
     }[platform]
     assert set(wanted) <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
-    assert "To deploy it: " in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "To deploy it:\n" in printed and "swtch faas tiers --invoke" in printed.splitlines()[-1]
     directory = tmp_path / "directory"
     assert main(["package", "python", "--platform", platform, "-o", str(directory)]) == 0
     found = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-    assert found == sorted(names)
+    assert found == sorted([*names, "template.yaml"] if platform == "lambda" else names)
     assert main(["package", "python", "--platform", platform, "-o", str(directory)]) == 1
     assert "exists and is not empty" in capsys.readouterr().err
 
@@ -190,6 +191,55 @@ def test_every_language_has_every_platform(language, platform):
         assert name.startswith("{built}/") or (ROOT / "functions" / language / name).exists(), name
     for key, has in (("framework", "package-lock.json"), ("install", "")):
         assert key not in one or (ROOT / "functions" / language / one[key] / has).exists()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_lines_that_deploy_make_an_address_in_every_language(language):
+    """Of one kind: the second generation, an address that takes a token or a signature, and images that can be pushed."""
+    said = {name: "\n".join(Platform(language, name).how_to_deploy("handler.zip")) for name in PLATFORMS}
+    for permission in ("lambda:InvokeFunctionUrl", "lambda:InvokeFunction --"):
+        assert f"--action {permission}" in said["lambda"]
+    assert "create-function-url-config" in said["lambda"] and said["lambda"].endswith("=FUNCTION_URL --sigv4")
+    assert "--gen2" in said["gcf"] and "add-invoker-policy-binding" in said["gcf"]
+    assert said["gcf"].endswith("--bearer-from 'gcloud auth print-identity-token'")
+    for name in ("gcf", "knative", "openfaas"):
+        assert said[name].startswith("unzip -q handler.zip -d handler\n")
+    for name in ("knative", "openfaas"):
+        assert "export REGISTRY=docker.io/YOU\n" in said[name]
+    stack = (ROOT / "functions" / language / "deploy/openfaas/stack.yaml").read_text()
+    assert "image: ${REGISTRY:-docker.io/YOU}/swtch" in stack
+    assert f"lang: {Platform(language, 'openfaas').deploy['template']}\n" in stack
+    template = Platform(language, "lambda", "arm64").template()["template.yaml"].decode()
+    assert "AuthType: AWS_IAM" in template and "Architectures: [arm64]" in template
+    assert (
+        Platform(language, "lambda")
+        .how_to_deploy("a directory")[0]
+        .startswith("sam deploy --template-file 'a directory/template.yaml'")
+    )
+
+
+FUNC_REQUIRED = {"specVersion", "created"}
+FUNC_KEYS = FUNC_REQUIRED | {
+    "name",
+    "domain",
+    "runtime",
+    "registry",
+    "image",
+    "namespace",
+    "invoke",
+    "build",
+    "run",
+    "deploy",
+}
+"""Of `schema/func_yaml-schema.json` in knative/func at 023aea15. A directory without `created` is not a function to `func deploy`."""
+
+
+@pytest.mark.parametrize("language", ["python", "node", "go"])
+def test_knatives_files_keep_the_schema_of_func(language):
+    text = (ROOT / "functions" / language / "deploy/knative/func.yaml").read_text()
+    found = dict(line.split(": ", 1) for line in text.splitlines())
+    assert FUNC_REQUIRED <= set(found) <= FUNC_KEYS and found["invoke"] in ("http", "cloudevent")
+    assert re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", found["name"])
 
 
 KEYS = {

@@ -82,7 +82,7 @@ def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
     slow = row_of(document, "128 MB", 40)
     assert slow["latency_ns"]["median"] > 150e6
     assert slow["slowdown"]["n"] == slow["extra_usd"]["usd"]["n"] == 3
-    assert 0 < slow["throttled_periods_share"]["median"] <= slow["throttled_periods_share"]["high"] <= 1
+    assert 0 < slow["throttled_periods_share"]["median"] <= slow["throttled_periods_share"]["ci_high"] <= 1
     assert slow["throttled_cpu_ns"]["median"] > 0
     assert (slow["n"], slow["failed"]) == (3, 0)
     free = row_of(document, "unthrottled", 40)
