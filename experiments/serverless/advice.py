@@ -61,8 +61,8 @@ def leaks_not(event, context):
     bytearray(os.urandom(3 << 20))
 """
 FAULTS = (
-    # What is called, what it is called then, the tier that counts, the sentence, and what it promises.
-    ("slow_dependency", None, (128, 0.1), "waits", "a larger tier is no faster"),
+    # The function, the one that follows the sentence, the tier that counts, the sentence, and its promise.
+    ("slow_dependency", None, (128, 0.1), "waits", "a larger tier is not faster"),
     ("four_threads", "one_thread", (256, 1.0), "threads", "no slower with one thread"),
     ("a_little_much", "a_little_less", (128, 0.1), "quota step", "done within one period"),
     ("leaks", "leaks_not", (64, 0.5), "memory", "killed at the limit, and not without the leak"),

@@ -87,7 +87,7 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
-    """The cheapest tier that meets a target. A tier meets or misses it with a confidence of at least 80 %, which is said."""
+    """The cheapest tier that meets a target. A tier meets or misses it with a confidence of at least 80 %, and the sentence has it."""
     judged = [(cell, _bound(cell, target_ns or 0.0)) for cell in same if cell.latency_ns]
     if target_ns is None or not judged:
         return None

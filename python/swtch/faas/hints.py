@@ -36,7 +36,7 @@ _FIRST = 0.25
 _SLOWER = 1.3
 _SPIKE = 2.0
 _RARE = (0.02, 0.35)
-"""What happens in more calls is their usual course."""
+"""More calls than that are the usual course."""
 _MB = 1 << 20
 _COMPILERS = {"java", "node"}
 
