@@ -13,12 +13,12 @@ from .._command import Parser
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
 from .._options import add_study, count, counts, seconds
-from . import result, summary
+from . import own_model, result, summary
 from .catalogue import MODELS, QUICK, find
 from .one_run import Job, Plan
 from .options import pins, price, quotas, switches
 from .study import Study, announce, need_models
-from .subject import Subject, of_model, of_program
+from .subject import Subject, of_file, of_model, of_program
 from .suite_driver import PARTS
 from .sweep import Forecast, Grid, by_settings, jobs
 
@@ -32,6 +32,8 @@ DURATION_S = 10.0
 _EXAMPLES = """\
 examples:
   swtch ai run mobilenet-v2
+  swtch ai run model.onnx
+  swtch ai run bert.onnx --shape sequence=128 --threads 1,2,4 --spin on,off
   swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
   swtch ai run mobilenet-v2 --threads 2,4 --spin on,off --runs 3 --duration 3s
   swtch ai run resnet-50-v2 --co-located 1,2 --pin none,spread
@@ -68,8 +70,9 @@ def _add_what(group: Any) -> None:
         "models",
         nargs="?",
         metavar="MODELS",
-        help="numbers, ranges or names from `swtch ai list`: 1,5-7,icnet",
+        help="numbers, ranges or names from `swtch ai list`: 1,5-7,icnet; or an ONNX file",
     )
+    add_own(add)
     add("--quick", action="store_true", help="a subset of models with three thread counts, within a minute")
     add("--all", action="store_true", help="all sixteen models, in at most twenty minutes on 2 CPUs")
     add(
@@ -94,6 +97,29 @@ def _add_what(group: Any) -> None:
         help="part of the suite: inference and training, or single images [default: full]",
     )
     add("--install", action="store_true", help="allow --suite to download what it needs (1.7 GB)")
+
+
+def add_own(add: Any) -> None:
+    """The options of a model of the user's own."""
+    add(
+        "--shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="[NAME=]N,...",
+        help="what the file leaves open: the shape of an input, or NAME=N for a dimension; may be repeated",
+    )
+    add(
+        "--input",
+        type=Path,
+        metavar="FILE",
+        help="what to feed: arrays by the names of the inputs (.npz), or the only one (.npy) [default: made up]",
+    )
+
+
+def _shape(text: str) -> str:
+    own_model.shape(text)
+    return text
 
 
 def add_settings(group: Any) -> None:
@@ -208,12 +234,12 @@ def run(options: argparse.Namespace) -> int:
         return run_check(options)
     started = time.monotonic()
     subjects = _subjects(options)
-    if subjects[0].model is not None:
+    if subjects[0].by_worker:
         need_models(options.device)
     may_use = usable(host())
     todo, deadline_s = _jobs(options, subjects, may_use, started)
     plan = make_plan(options, QUICK_DURATION_S if options.quick else DURATION_S)
-    study = Study(plan, options.words, options.name, subjects[0].model is not None, options.seed)
+    study = Study(plan, options.words, options.name, subjects[0].by_worker, options.seed)
     forecast = Forecast(plan.duration_s, may_use.cpu_count)
     announce(todo, forecast, plan.directory)
     study.run(todo, deadline_s, forecast)
@@ -261,6 +287,10 @@ def _check_usage(options: argparse.Namespace) -> None:
         raise WrongUsage("nothing to run; give models (`swtch ai list`), --quick, --all, or -- COMMAND")
     if len(given) > 1:
         raise WrongUsage(f"{given[0]} and {given[1]} exclude each other; give one of them")
+    if (options.shape or options.input) and not (options.models and own_model.is_file(options.models)):
+        raise WrongUsage(
+            "--shape and --input are for an ONNX file: swtch ai run model.onnx --shape 1,3,224,224"
+        )
     if options.install and options.suite is None:
         raise WrongUsage("--install is for --suite only")
     if options.device == "cuda" and (options.program or options.after):
@@ -270,11 +300,24 @@ def _check_usage(options: argparse.Namespace) -> None:
 def _subjects(options: argparse.Namespace) -> list[Subject]:
     if options.after or options.program:
         return [of_program(options.after or [options.program])]
+    if options.models and own_model.is_file(options.models):
+        return [own_subject(options.models, options)]
     if options.quick or options.all:
         wanted = [model for model in MODELS if options.all or model.number in QUICK]
     else:
         wanted = find(options.models)
     return [of_model(model, options.weights, options.seed) for model in wanted]
+
+
+def own_subject(file: str, options: argparse.Namespace) -> Subject:
+    """The user's own model, if it can be fed as is asked for. Raises `WrongUsage` for one that cannot."""
+    if options.weights is not None:
+        raise WrongUsage("--weights is for the models of `swtch ai list`; a file has its own")
+    path = Path(file)
+    model = own_model.read(path)
+    given = own_model.arrays_of(options.input, model) if options.input is not None else None
+    own_model.feed(model, 1, dict(own_model.shape(one) for one in options.shape), given)
+    return of_file(path, options.shape, options.input)
 
 
 def _jobs(

@@ -90,8 +90,8 @@ def version() -> str:
 class Session:
     """A loaded model. It keeps the arrays of its weights, which the runtime uses in place."""
 
-    def __init__(self, model: bytes, weights: Mapping[str, Array], settings: Settings) -> None:
-        """Loads a model without weights; raises `RuntimeFailed` when the runtime refuses it."""
+    def __init__(self, model: bytes | str, weights: Mapping[str, Array], settings: Settings) -> None:
+        """Loads a model without weights, or the file of one with weights; raises `RuntimeFailed` when the runtime refuses it."""
         import onnxruntime as ort
 
         self._weights = dict(weights)

@@ -1,4 +1,4 @@
-"""What is run: a model of the suite by this package's worker, or any program that keeps the workload contract."""
+"""What is run: a model of the suite or of a file by this package's worker, or any program that keeps the workload contract."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Subject:
     variables: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Of its environment; placeholders as in the command."""
     model: Model | None = field(default=None, compare=False)
-    """Of the suite; `None` for a program."""
+    """Of the suite; `None` for another."""
+    by_worker: bool = False
+    """Whether this package's worker runs it."""
 
     def to_document(self) -> dict[str, Any]:
         """`workload` of `swtch/study/2`."""
@@ -43,7 +45,7 @@ class Subject:
 
     def environment(self, settings: Settings) -> dict[str, str]:
         """Variables that the program gets in addition to those of this process."""
-        if self.model is not None:
+        if self.by_worker:
             # The worker must find the very package that started it.
             return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         # What libraries of other runtimes go by when the program does not say otherwise.
@@ -57,7 +59,7 @@ class Subject:
         return self.model.predicted_peak_bytes(settings.batch) * settings.co_located
 
     def _worker_arguments(self, settings: Settings) -> list[str]:
-        if self.model is None:
+        if not self.by_worker:
             return []
         return [
             *("--threads", str(settings.threads)),
@@ -72,15 +74,28 @@ def of_model(model: Model, weights: Path | None = None, seed: int = 0) -> Subjec
     """A model of the suite, with trained weights from a directory or random ones."""
     command = [sys.executable, "-m", "swtch.ai.worker", model.slug]
     command += ["--weights", str(weights.absolute())] if weights is not None else ["--seed", str(seed)]
-    return Subject(model.slug, model.name, tuple(command), model.number, model.group, model=model)
+    return Subject(
+        model.slug, model.name, tuple(command), model.number, model.group, model=model, by_worker=True
+    )
+
+
+def of_file(path: Path, shapes: Sequence[str] = (), arrays: Path | None = None) -> Subject:
+    """A model of the user's own, from its ONNX file; with shapes as on the command line, and inputs from a file."""
+    command = [sys.executable, "-m", "swtch.ai.worker", str(path.absolute())]
+    command += [word for one in shapes for word in ("--shape", one)]
+    command += ["--input", str(arrays.absolute())] if arrays is not None else []
+    return Subject(_slug(path.stem), path.name, tuple(command), group="own models", by_worker=True)
 
 
 def of_program(command: Sequence[str]) -> Subject:
     """A program that keeps the workload contract. Named after its last word that is a file, else after the program."""
     files = [word for word in command if Path(word).is_file()]
     name = Path(files[-1] if files else command[0]).stem
-    slug = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name) or "program"
-    return Subject(slug, shlex.join(command), tuple(command))
+    return Subject(_slug(name), shlex.join(command), tuple(command))
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name) or "program"
 
 
 def _filled(word: str, settings: Settings) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
-from . import scheduler, vm
+from . import own_model, scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
 from .catalogue import Model, find
 from .comparisons import LEVEL, Test, comparable, of, tests
 from .one_run import Job
-from .run import add_common, conclude, make_plan
+from .run import add_common, add_own, conclude, make_plan, own_subject
 from .settings import Settings, from_document
 from .study import Study, announce, need_models
 from .subject import Subject, of_model, of_program
@@ -53,7 +53,10 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a number or a name from `swtch ai list`")
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="a number or a name from `swtch ai list`, or an ONNX file"
+    )
+    add_own(parser.add_argument)
     parser.add_argument(
         "--policies",
         default=scheduler.STOCK,
@@ -75,11 +78,11 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Searches; returns the exit status."""
     subject = _subject(options)
-    if subject.model is not None:
+    if subject.by_worker:
         need_models(options.device)
     may_use = usable(host())
     plan = replace(make_plan(options, DURATION_S), whole_machine=options.whole_machine)
-    study = Study(plan, options.words, options.name, subject.model is not None, options.seed)
+    study = Study(plan, options.words, options.name, subject.by_worker, options.seed)
     # The finalists are compared by fresh runs only; those of the search have chosen them.
     study.advises = False
     default = Settings(threads=may_use.cpu_count, device=options.device)
@@ -276,6 +279,8 @@ def _subject(options: argparse.Namespace) -> Subject:
         return of_program(options.after)
     if not options.model:
         raise WrongUsage("nothing to tune; give a model (`swtch ai list`) or -- COMMAND")
+    if own_model.is_file(options.model):
+        return own_subject(options.model, options)
     models = find(options.model)
     if len(models) != 1:
         raise WrongUsage(f"tune takes one model, and {options.model!r} names {len(models)}")

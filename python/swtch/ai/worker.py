@@ -1,4 +1,4 @@
-"""`python -m swtch.ai.worker MODEL`: runs one model in this process and reports by the workload contract.
+"""`python -m swtch.ai.worker MODEL`: runs one model, of the suite or of a file, in this process and reports by the workload contract.
 
 It reports `ready` when the model is loaded and warmed up, waits for `go` and infers for the duration. Then it writes when every
 inference began and ended, and its costs. SIGTERM ends the measured phase early. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .._command import Parser
-from . import runtime
+from . import own_model, runtime
 from .catalogue import Model, find
 from .contract import Workload, now_ns
 from .errors import AiError, UnknownModel
@@ -35,23 +35,27 @@ INPUT_SEED = 0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the worker; returns its exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        models = find(options.model)
-    except UnknownModel as error:
-        return _failed(str(error), status=2)
-    if len(models) != 1:
-        return _failed(f"a worker runs one model, and {options.model!r} names {len(models)}", status=2)
+    if own_model.is_file(options.model):
+        model: Model | Path = Path(options.model)
+    else:
+        try:
+            models = find(options.model)
+        except UnknownModel as error:
+            return _failed(str(error), status=2)
+        if len(models) != 1:
+            return _failed(f"a worker runs one model, and {options.model!r} names {len(models)}", status=2)
+        model = models[0]
     try:
         workload = Workload()
     except (ValueError, OSError) as error:
         return _failed(f"cannot follow the workload contract: {error}", status=2)
     try:
-        _work(models[0], options, workload)
+        _work(model, options, workload)
     except AiError as error:
         return _failed(str(error), workload)
     except MemoryError:
         return _failed(
-            f"{models[0].name} at batch {options.batch} needs more memory than this process may have; use a smaller batch or model",
+            f"{model.name} at batch {options.batch} needs more memory than this process may have; use a smaller batch or model",
             workload,
         )
     except BrokenPipeError:
@@ -59,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None:
+def _work(model: Model | Path, options: argparse.Namespace, workload: Workload) -> None:
     # numpy's own threads have nothing to do here, and would be counted as the model's.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Before all else, so that nothing is built in vain.
@@ -67,7 +71,8 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     if options.pin is not None:
         _pin(options.pin)
     started = time.monotonic()
-    session, feed, facts = _load(model, options)
+    load = _load_file if isinstance(model, Path) else _load
+    session, feed, facts = load(model, options)
     load_s = time.monotonic() - started
     slowest_ns = _warm_up(session, feed, options.warm_up)
     duration_s = _first(options.duration, workload.duration_s, DEFAULT_DURATION_S)
@@ -79,16 +84,58 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     output = _measured(session, feed, workload, duration_s, inferences)
     workload.finish(
         inferences=workload.spans,
-        images=workload.spans * options.batch,
+        images=workload.spans * facts["batch"],
         peak_rss_bytes=peak_rss_bytes(),
-        output_mean=float(output.mean()),
-        output_crc32=zlib.crc32(output.tobytes()),
+        **_output_facts(output),
     )
 
 
 def _first(*values: float | None) -> float:
     """The first that is given: by the command line, by the host, by default."""
     return next(value for value in values if value is not None)
+
+
+def _output_facts(output: Any) -> dict[str, Any]:
+    """What tells one output from another; nothing of one that is no array of numbers."""
+    if getattr(output, "dtype", None) is None or output.dtype.kind not in "biuf" or not output.size:
+        return {}
+    return {"output_mean": float(output.mean()), "output_crc32": zlib.crc32(output.tobytes())}
+
+
+def _load_file(path: Path, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
+    """The same for a model of the user's own."""
+    model = own_model.read(path)
+    given = own_model.arrays_of(options.input, model) if options.input is not None else None
+    fed = own_model.feed(model, options.batch, dict(options.shape), given)
+    settings = runtime.Settings(options.threads, options.inter_op, options.spin, options.device)
+    session = runtime.Session(str(path), {}, settings)
+    first = fed.arrays[model.inputs[0].name]
+    facts = {
+        "workload": model.name,
+        "model": path.name,
+        "number": None,
+        **_runtime_facts(session, options),
+        "batch": fed.batch,
+        "input_shape": list(first.shape),
+        "parameters": model.parameters,
+        "graph_bytes": path.stat().st_size,
+        "weights": str(path),
+        "inputs": "made up" if given is None else str(options.input),
+    }
+    return session, fed.arrays, facts
+
+
+def _runtime_facts(session: runtime.Session, options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "runtime": "ONNX Runtime",
+        "runtime_version": runtime.version(),
+        "providers": session.providers,
+        "threads": options.threads,
+        "inter_op_threads": options.inter_op,
+        "spin": options.spin,
+        "device": options.device,
+        "cpus": sorted(os.sched_getaffinity(0)),
+    }
 
 
 def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
@@ -112,13 +159,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, F
         "workload": model.slug,
         "model": model.name,
         "number": model.number,
-        "runtime": "ONNX Runtime",
-        "runtime_version": runtime.version(),
-        "providers": session.providers,
-        "threads": options.threads,
-        "inter_op_threads": options.inter_op,
-        "spin": options.spin,
-        "device": options.device,
+        **_runtime_facts(session, options),
         "batch": options.batch,
         "input_shape": list(graph.inputs[0].shape),
         "output_shape": list(graph.outputs[0].shape),
@@ -127,7 +168,6 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, F
         "graph_bytes": len(proto),
         "weights": "random" if options.weights is None else str(options.weights),
         "seed": options.seed if options.weights is None else None,
-        "cpus": sorted(os.sched_getaffinity(0)),
     }
     return session, feed, facts
 
@@ -207,7 +247,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m swtch.ai.worker", description="Run one model under the workload contract."
     )
     add = parser.add_argument
-    add("model", help="a number or a name from `swtch ai list`")
+    add("model", help="a number or a name from `swtch ai list`, or an ONNX file")
     add(
         "--threads",
         type=_positive,
@@ -250,6 +290,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--weights", type=Path, metavar="DIR", help="trained weights: DIR/NAME.npz instead of random ones")
     add("--seed", type=int, default=0, metavar="N", help="seed of the random weights [default: 0]")
+    add(
+        "--shape",
+        type=own_model.shape,
+        action="append",
+        default=[],
+        metavar="[NAME=]N,...",
+        help="of an input of the file",
+    )
+    add("--input", type=Path, metavar="FILE", help="arrays to feed to the file's model: .npz or .npy")
     add("--pin", type=_cpus, metavar="CPULIST", help="run on these CPUs only, such as 0,2-3")
     return parser
 
