@@ -13,8 +13,9 @@ from .._command import Parser, run
 from . import list as list_command
 from . import run as run_command
 from . import tune as tune_command
+from . import why as why_command
 
-_DESCRIPTION = "Record AI workloads: the sixteen models of the study by Suo et al., or any program that implements the workload contract"
+_DESCRIPTION = "Record AI workloads: a model of your own, the sixteen of the study by Suo et al., or any program that implements the workload contract"
 _EXAMPLES = """\
 examples:
   swtch ai list                                         the models, and what is installed
@@ -24,6 +25,8 @@ examples:
   swtch ai run --all --out cloud                        all sixteen
   swtch ai run --threads 1,2 -- ./my-workload --threads {threads}
   swtch ai tune resnet-50-v2                            the best settings, with the evidence
+  swtch ai run model.onnx                               a model of your own
+  swtch ai why ai-study                                 what made its slowest inferences slow
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
@@ -48,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (list_command, run_command, tune_command):
+    for module in (list_command, run_command, tune_command, why_command):
         module.add_to(commands)
     return parser
 

@@ -13,7 +13,7 @@ from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._machine import Usable, available_memory_bytes
 from .._trace import Trace
-from . import evaluate, scheduler
+from . import evaluate, inferences, scheduler
 from .contract import now_ns
 from .errors import AiError
 from .launch import Workload, listen
@@ -129,6 +129,8 @@ def run_once(
                 seen, trace = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
             say("evaluating")
             evaluate.fill(row, seen, trace, plan.price)
+            if row["trace"] is not None:
+                inferences.write(plan.directory / row["trace"], seen.pids, seen.said)
             row["outcome"] = "complete"
             if look is not None:
                 look(row, seen, trace)

@@ -13,7 +13,7 @@ from .._command import Parser
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
 from .._options import add_study, count, counts, seconds
-from . import own_model, result, summary
+from . import own_model, result, summary, why
 from .catalogue import MODELS, QUICK, find
 from .one_run import Job, Plan
 from .options import pins, price, quotas, switches
@@ -252,7 +252,8 @@ def conclude(study: Study, as_json: bool) -> int:
     if as_json:
         print(json.dumps(study.document, indent=1))
     else:
-        print(summary.text(study.document, str(study.plan.directory)), end="")
+        explained = why.sentence(study.plan.directory, study.runs)
+        print(summary.text(study.document, str(study.plan.directory), explained), end="")
     if study.interrupted:
         print(f"swtch ai: interrupted; the complete runs are in {study.plan.directory}", file=sys.stderr)
         return 130

@@ -29,13 +29,15 @@ _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
 )
 
 
-def text(study: Mapping[str, Any], directory: str | None) -> str:
-    """Everything that a person wants to know after a study."""
+def text(study: Mapping[str, Any], directory: str | None, explained: str | None = None) -> str:
+    """Everything that a person wants to know after a study. explained: why its slowest inferences were slow."""
     runs = study["runs"]
     lines = []
     if study["advice"]:
         lines += ["What to change:"]
         lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
+    if explained is not None:
+        lines += ["Why the slowest inferences were slow:", f"  {explained}"]
     lines += first_lines(study)
     lines += _table([run for run in runs if run["outcome"] == "complete"])
     for run in runs:
@@ -48,6 +50,8 @@ def text(study: Mapping[str, Any], directory: str | None) -> str:
     lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
     if directory is not None:
         lines.append(f"Study: {directory}")
+    if explained is not None:
+        lines.append(f"More: swtch ai why {directory}")
     return "\n".join(lines) + "\n"
 
 
