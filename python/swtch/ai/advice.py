@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .comparisons import LEVEL, Test, comparable, of, repeats_needed, tests
-from .figures import Estimate, ratio
+from .figures import Estimate
+from .objective import THROUGHPUT, Objective
 from .settings import Settings
 from .summarise import ENOUGH_RUNS, Summary
 
@@ -39,7 +40,7 @@ class Advice:
     after: Summary
     """As it would be better."""
     gain: Estimate
-    """How many times the throughput."""
+    """How many times better."""
     text: str
     """The sentence."""
     test: Test
@@ -116,7 +117,7 @@ def undecided(summaries: Sequence[Summary]) -> list[str]:
         )
     ready = [pair for pair in pairs if comparable(pair[0]) and comparable(pair[1])]
     needed = repeats_needed(len(ready)) if ready else 0
-    fewest = min((len(one.throughputs) for pair in ready for one in pair[:2]), default=0)
+    fewest = min((len(one.samples["images_per_second"]) for pair in ready for one in pair[:2]), default=0)
     if ready and fewest < needed:
         found.append(
             f"{fewest} runs of each setting are too few to decide {of(len(ready))} at the {100 * LEVEL:.0f} % level; "
@@ -138,26 +139,43 @@ def difference(one: Settings, other: Settings) -> str | None:
     return None
 
 
-def _compared(before: Summary, after: Summary, what: str, test: Test, cpu_count: int) -> Advice | None:
-    slow, fast = before.figures["images_per_second"], after.figures["images_per_second"]
-    if slow is None or fast is None or not test.passed:
+def _compared(
+    before: Summary,
+    after: Summary,
+    what: str,
+    test: Test,
+    cpu_count: int,
+    objective: Objective = THROUGHPUT,
+) -> Advice | None:
+    old, new = before.figures[objective.figure], after.figures[objective.figure]
+    if old is None or new is None or not test.passed:
         return None
-    gain = ratio(fast, slow)
+    gain = objective.gain(old, new)
     if gain is None or gain.median < WORTH:
         return None
-    return Advice(before, after, gain, f"{sentence(before, after, gain, what, cpu_count)} ({test})", test)
+    text = sentence(before, after, gain, what, cpu_count, objective)
+    return Advice(before, after, gain, f"{text} ({test})", test)
 
 
-def advise_pair(before: Summary, after: Summary, test: Test) -> Advice | None:
+def advise_pair(
+    before: Summary, after: Summary, test: Test, objective: Objective = THROUGHPUT
+) -> Advice | None:
     """The advice to change from one to the other, whatever they differ in; `None` when the test does not tell them apart."""
-    return _compared(before, after, "", test, 0)
+    return _compared(before, after, "", test, 0, objective)
 
 
-def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_count: int) -> str:
+def sentence(
+    before: Summary,
+    after: Summary,
+    gain: Estimate,
+    what: str,
+    cpu_count: int,
+    objective: Objective = THROUGHPUT,
+) -> str:
     """The advice in words."""
     old, new = before.settings, after.settings
     if not what:
-        return f"{old.label}: {new.label} gives {gain.median:.1f} x the throughput{of_the_switches(before, after)}"
+        return f"{old.label}: {new.label} gives {objective.better.format(gain.median)}{of_the_switches(before, after)}"
     subject = f"{_threads(old)} on {_cpus(old, cpu_count)}"
     if what != "threads":
         subject = f"{subject}, {_named(old, what)}"
@@ -172,9 +190,7 @@ def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_cou
     changed = _threads(new) if what == "threads" else _named(new, what)
     # "2 threads give", "blocking gives".
     verb = "give" if what == "threads" and new.threads != 1 else "gives"
-    return (
-        f"{subject}{cause}{changed} {verb} {gain.median:.1f} x the throughput{of_the_switches(before, after)}"
-    )
+    return f"{subject}{cause}{changed} {verb} {objective.better.format(gain.median)}{of_the_switches(before, after)}"
 
 
 def fraction(share: float) -> str:

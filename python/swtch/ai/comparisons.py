@@ -1,4 +1,4 @@
-"""Which of several comparisons of throughputs are decided: rank-sum tests, corrected for their number. Pure; statistics from the native half."""
+"""Which of several comparisons of settings are decided: rank-sum tests, corrected for their number. Pure; statistics from the native half."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import _native
+from .objective import THROUGHPUT, Objective
 from .summarise import ENOUGH_RUNS, Summary
 
 LEVEL = 0.05
@@ -18,7 +19,7 @@ class Test:
     """One of several comparisons."""
 
     p_value: float
-    """Of the two-sided rank-sum test: exact, of the runs' throughputs."""
+    """Of the two-sided rank-sum test: exact, of the runs' figures."""
     p_adjusted: float
     """The same after Holm's correction for the number of comparisons."""
     comparisons: int
@@ -40,14 +41,15 @@ def of(comparisons: int) -> str:
     return f"{comparisons} comparison{'s' if comparisons != 1 else ''}"
 
 
-def comparable(one: Summary) -> bool:
+def comparable(one: Summary, objective: Objective = THROUGHPUT) -> bool:
     """Whether a summary may be compared: of enough runs, none of which was disturbed."""
-    return one.disturbed == 0 and len(one.throughputs) >= ENOUGH_RUNS
+    return one.disturbed == 0 and len(one.samples.get(objective.figure, ())) >= ENOUGH_RUNS
 
 
-def tests(pairs: Sequence[tuple[Summary, Summary]]) -> list[Test]:
+def tests(pairs: Sequence[tuple[Summary, Summary]], objective: Objective = THROUGHPUT) -> list[Test]:
     """The tests of all pairs of one study, in their order."""
-    bare, adjusted = _native.rank_tests([(one.throughputs, other.throughputs) for one, other in pairs])
+    name = objective.figure
+    bare, adjusted = _native.rank_tests([(one.samples[name], other.samples[name]) for one, other in pairs])
     return [Test(p, corrected, len(pairs)) for p, corrected in zip(bare, adjusted)]
 
 

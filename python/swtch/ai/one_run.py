@@ -40,6 +40,8 @@ class Plan:
     """The measured phase ends after this many inferences, or earlier when its time is over."""
     record: bool = True
     """Whether the runs are recorded."""
+    as_loaded: bool = False
+    """Whether what else runs belongs to the question, so that it disturbs no run."""
     price: str | None = None
     """As `swtch record --price` takes it."""
     load_limit_s: float = 300.0
@@ -129,6 +131,8 @@ def run_once(
                 seen, trace = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
             say("evaluating")
             evaluate.fill(row, seen, trace, plan.price)
+            if plan.as_loaded:
+                row["disturbed"] = None
             if row["trace"] is not None:
                 inferences.write(plan.directory / row["trace"], seen.pids, seen.said)
             row["outcome"] = "complete"

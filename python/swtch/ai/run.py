@@ -203,6 +203,11 @@ def add_common(parser: Parser, duration_s: float, runs: int) -> None:
         metavar="PRICE",
         help="price of a vCPU-hour, such as 0.05/vcpu-hour: report costs in money too",
     )
+    add(
+        "--as-loaded",
+        action="store_true",
+        help="what else runs belongs to the question, such as a neighbour: no run beside it is called disturbed",
+    )
     add("--no-record", action="store_true", help="measure latencies only, without a recording")
     add(
         "--load-timeout",
@@ -267,6 +272,7 @@ def make_plan(options: argparse.Namespace, duration_s: float) -> Plan:
         duration_s=options.duration or duration_s,
         inferences=options.inferences,
         record=not options.no_record,
+        as_loaded=options.as_loaded,
         price=options.price,
         load_limit_s=options.load_timeout,
         run_limit_s=options.timeout,

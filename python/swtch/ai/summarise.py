@@ -39,8 +39,8 @@ class Summary:
     """How many of those others disturbed."""
     figures: Mapping[str, Estimate | None] = field(default_factory=dict)
     """By the names in `FIGURES`; `None` for what no run has."""
-    throughputs: tuple[float, ...] = ()
-    """Images a second of each run behind the figures."""
+    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """The figures of each run behind them, by the names in `FIGURES`; of those runs that have one."""
     interference: str = ""
     """The disturbances of those runs, in words; empty without one."""
 
@@ -80,13 +80,12 @@ def summarise(runs: Sequence[Mapping[str, Any]]) -> list[Summary]:
 def _summary(settings: Settings, group: Sequence[Mapping[str, Any]]) -> Summary:
     calm = [run for run in group if run["disturbed"] is None]
     used = calm if len(calm) >= ENOUGH_RUNS else group
-    figures: dict[str, Estimate | None] = {}
-    for name, get in FIGURES.items():
-        values = [value for value in map(get, used) if value is not None]
-        figures[name] = estimate(values)
+    samples = {
+        name: tuple(value for value in map(get, used) if value is not None) for name, get in FIGURES.items()
+    }
+    figures = {name: estimate(values) for name, values in samples.items()}
     disturbed = sum(run["disturbed"] is not None for run in used)
-    speeds = tuple(run["images_per_second"] for run in used if run["images_per_second"] is not None)
-    return Summary(group[0]["workload"], settings, len(used), disturbed, figures, speeds, interference(used))
+    return Summary(group[0]["workload"], settings, len(used), disturbed, figures, samples, interference(used))
 
 
 def interference(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -7,6 +7,7 @@ Those, and the runtime's default, are then measured with repeats that take turns
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +15,12 @@ from typing import Any
 
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
+from .._options import seconds
 from . import own_model, scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
 from .catalogue import Model, find
 from .comparisons import LEVEL, Test, comparable, of, tests
+from .objective import OBJECTIVES, P99, THROUGHPUT, Objective
 from .one_run import Job
 from .run import add_common, add_own, conclude, make_plan, own_subject
 from .settings import Settings, from_document
@@ -39,6 +42,8 @@ examples:
   swtch ai tune resnet-50-v2
   swtch ai tune mobilenet-v2 --duration 2s --runs 5 --json
   swtch ai tune -- ./my-workload --threads {threads}
+  swtch ai tune model.onnx --objective p99
+  swtch ai tune model.onnx --objective cost --latency-limit 50ms
   swtch ai tune mobilenet-v2 --policies stock,flsched
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
@@ -69,6 +74,18 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="if no cgroup can be created, let the scheduler schedule every task of the machine while the workload runs",
     )
+    parser.add_argument(
+        "--objective",
+        choices=sorted(OBJECTIVES),
+        default=THROUGHPUT.name,
+        help="what to make best: images a second, the 99th percentile of latency, or CPU time an inference [default: throughput]",
+    )
+    parser.add_argument(
+        "--latency-limit",
+        type=seconds,
+        metavar="TIME",
+        help="take only settings whose 99th percentile of latency is within this, e.g. 50ms",
+    )
     parser.add_argument("--no-vm", action="store_true", help="skip schedulers that this kernel cannot load")
     add_common(parser, DURATION_S, REPEATS)
     parser.renamed(schedulers="--policies")
@@ -92,12 +109,13 @@ def run(options: argparse.Namespace) -> int:
     announce(
         planned(subject, candidates, repeats), Forecast(plan.duration_s, may_use.cpu_count), plan.directory
     )
-    finalists = search(study, subject, candidates)
+    objective, limit_ns = OBJECTIVES[options.objective], _limit_ns(options)
+    finalists = search(study, subject, candidates, objective, limit_ns)
     final = list(dict.fromkeys([*finalists, default]))
     if not study.interrupted:
         begun = len(study.runs)
         study.run([_tagged(job, ".final") for job in jobs([subject], final, repeats, options.seed)])
-        found = verdict(summarise(study.runs[begun:]), default)
+        found = verdict(summarise(study.runs[begun:]), default, objective, limit_ns)
         if found is not None:
             study.document["tuned"] = found
             to = sys.stderr if options.json else sys.stdout
@@ -108,6 +126,10 @@ def run(options: argparse.Namespace) -> int:
                 if found["in_vm"] is not None:
                     print(found["in_vm"]["text"], file=to)
     return conclude(study, options.json)
+
+
+def _limit_ns(options: argparse.Namespace) -> float | None:
+    return None if options.latency_limit is None else options.latency_limit * 1e9
 
 
 def candidates_of(may_use: Usable, device: str, schedulers: Sequence[str]) -> list[Settings]:
@@ -143,7 +165,13 @@ def planned(subject: Subject, candidates: Sequence[Settings], repeats: int) -> l
     return search_runs + [Job(subject, one) for one in final for _ in range(repeats)]
 
 
-def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> list[Settings]:
+def search(
+    study: Study,
+    subject: Subject,
+    candidates: Sequence[Settings],
+    objective: Objective = THROUGHPUT,
+    limit_ns: float | None = None,
+) -> list[Settings]:
     """Halves the candidates until a few are left; returns those, best first."""
     left = list(candidates)
     plan = study.plan
@@ -154,7 +182,7 @@ def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> li
         # The repeats take turns, each time in another order, so that no setting has the advantage of being first.
         turn = jobs([subject], left, SEARCH_REPEATS, seed=number)
         study.run([_tagged(job, f".search{number}") for job in turn])
-        ranked = rank(summarise(study.runs[begun:]))
+        ranked = rank(summarise(study.runs[begun:]), objective, limit_ns)
         left = [one.settings for one in ranked][: max(FINALISTS, (len(left) + 1) // 2)]
         if study.interrupted or not left:
             break
@@ -162,44 +190,69 @@ def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> li
     return left
 
 
-def rank(summaries: Sequence[Summary]) -> list[Summary]:
-    """By throughput, most first; among equals those with fewer switches."""
+def rank(
+    summaries: Sequence[Summary], objective: Objective = THROUGHPUT, limit_ns: float | None = None
+) -> list[Summary]:
+    """By the objective, best first; among equals those with fewer switches. Those above the limit of latency come last, by their latency."""
 
-    def key(one: Summary) -> tuple[float, float]:
-        speed = one.figures["images_per_second"]
-        return (-(speed.median if speed is not None else 0.0), one.switches or 0.0)
+    def key(one: Summary) -> tuple[bool, float, float]:
+        late, found = (
+            _above(one, limit_ns),
+            one.figures[P99.figure if _above(one, limit_ns) else objective.figure],
+        )
+        sign = 1.0 if late or objective.smaller else -1.0
+        return (late, math.inf if found is None else sign * found.median, one.switches or 0.0)
 
     return sorted(summaries, key=key)
 
 
-def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] | None:
+def _above(one: Summary, limit_ns: float | None) -> bool:
+    """Whether its 99th percentile is not known to keep the limit: half of its runs are above it."""
+    p99 = one.figures[P99.figure]
+    return limit_ns is not None and (p99 is None or p99.median > limit_ns)
+
+
+def verdict(
+    summaries: Sequence[Summary],
+    default: Settings,
+    objective: Objective = THROUGHPUT,
+    limit_ns: float | None = None,
+) -> dict[str, Any] | None:
     """The best of the finalists, against the default: a sentence, and what it rests on. `None` when nothing was measured.
 
     All finalists are compared with each other, because the best is chosen by the same runs. Where a run of any was disturbed there is no best.
     """
-    ranked = rank(summaries)
+    ranked = rank(summaries, objective, limit_ns)
     if not ranked:
         return None
     met = [one for one in ranked if one.disturbed]
     if met:
         return {"text": _cannot(ranked, met), "best": None, "default": None, "advice": None, "as_good": []}
     best = ranked[0]
-    speed = best.figures["images_per_second"]
-    assert speed is not None
+    found_best = best.figures[objective.figure]
+    if found_best is None or _above(best, limit_ns):
+        text = _none(ranked, objective, limit_ns)
+        return {"text": text, "best": None, "default": None, "advice": None, "as_good": []}
     pairs = [
         (one, other)
         for place, one in enumerate(ranked)
         for other in ranked[:place]
-        if comparable(one) and comparable(other)
+        if comparable(one, objective) and comparable(other, objective)
     ]
-    found = {one.settings: test for (one, other), test in zip(pairs, tests(pairs)) if other is best}
-    as_good = [one for one in ranked[1:] if one.settings not in found or not found[one.settings].passed]
+    found = {
+        one.settings: test for (one, other), test in zip(pairs, tests(pairs, objective)) if other is best
+    }
+    as_good = [
+        one
+        for one in ranked[1:]
+        if not _above(one, limit_ns) and (one.settings not in found or not found[one.settings].passed)
+    ]
     before = next((one for one in ranked if one.settings == default), None)
     test = None if before is None else found.get(before.settings)
-    advice = None if before is None or test is None else advise_pair(before, best, test)
-    text = f"Fastest setting tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
-    text += f" ({speed.ci_low:.3g} to {speed.ci_high:.3g}, {best.runs} runs)"
-    text += f"; {_against(before, best, default, advice, test)}"
+    advice = None if before is None or test is None else advise_pair(before, best, test, objective)
+    within = "" if limit_ns is None else f" with a p99 within {limit_ns / 1e6:g} ms"
+    text = f"{objective.best}{within} for {best.workload['name']}: {best.settings.label}, {objective.shown(found_best, best.runs)}"
+    text += f"; {_against(before, best, default, advice, test, objective)}"
     if as_good:
         text += f". Not distinguishable from it at the {100 * LEVEL:.0f} % level ({of(len(pairs))}, Holm's correction): "
         text += ", ".join(one.settings.label for one in as_good)
@@ -210,6 +263,18 @@ def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] |
         "advice": None if advice is None else advice.to_document(),
         "as_good": [one.settings.to_document() for one in as_good],
     }
+
+
+def _none(ranked: Sequence[Summary], objective: Objective, limit_ns: float | None) -> str:
+    """Why none of the finalists can be named."""
+    name = ranked[0].workload["name"]
+    p99 = ranked[0].figures[P99.figure]
+    if limit_ns is None or p99 is None:
+        return f"Cannot decide which settings are best for {name}: no run tells its {objective.name}; record it, as root"
+    return (
+        f"No setting tried for {name} keeps a p99 of {limit_ns / 1e6:g} ms: {ranked[0].settings.label} is nearest, "
+        f"{P99.shown(p99, ranked[0].runs)}. `swtch ai why` says what its slowest inferences waited for"
+    )
 
 
 def _cannot(ranked: Sequence[Summary], met: Sequence[Summary]) -> str:
@@ -223,7 +288,12 @@ def _cannot(ranked: Sequence[Summary], met: Sequence[Summary]) -> str:
 
 
 def _against(
-    before: Summary | None, best: Summary, default: Settings, advice: Advice | None, test: Test | None
+    before: Summary | None,
+    best: Summary,
+    default: Settings,
+    advice: Advice | None,
+    test: Test | None,
+    objective: Objective,
 ) -> str:
     if before is best:
         return f"that is the default ({default.label})"
@@ -233,7 +303,7 @@ def _against(
         return f"the default ({default.label}) is as good, as far as {min(before.runs, best.runs)} runs of each can show"
     gain = advice.gain
     return (
-        f"{gain.median:.2f} x the default ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f}; {test})"
+        f"{objective.default.format(gain.median)} ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f}; {test})"
         f"{of_the_switches(before, best)}"
     )
 

@@ -11,6 +11,7 @@ from swtch._machine import Usable
 from swtch.ai.account import Sample
 from swtch.ai.advice import advise, difference, fraction, undecided
 from swtch.ai.comparisons import LEVEL
+from swtch.ai.objective import COST, P99
 from swtch.ai.overhead import Interval, overhead
 from swtch.ai.settings import Settings
 from swtch.ai.summarise import summarise
@@ -294,3 +295,36 @@ def test_the_best_is_named_with_its_evidence():
     own = verdict(summarise(sweep(SLOW, FAST)), default=TWO)
     assert "that is the default" in own["text"]
     assert verdict([], TWO) is None
+
+
+def _with(settings, latencies_ms, cpu_ms=(), speed=100):
+    """Runs with those 99th percentiles, all of one speed."""
+    rows = []
+    for place, p99 in enumerate(latencies_ms):
+        row = run(settings, speed + place / 100)
+        row["latency_ns"] = {"p50": 1e6, "p90": 1e6, "p99": p99 * 1e6, "max": p99 * 1e6, "mean": 1e6}
+        row["per_inference"]["cpu_ns"] = (cpu_ms[place] if cpu_ms else 1) * 1e6
+        rows.append(row)
+    return rows
+
+
+def test_the_objective_may_be_the_tail_or_the_cost():
+    short, long = (10, 11, 12, 13, 14), (20, 21, 22, 23, 24)
+    rows = summarise(_with(TWO, short, (9, 9.1, 9.2, 9.3, 9.4)) + _with(FOUR, long, (4, 4.1, 4.2, 4.3, 4.4)))
+    by_tail = verdict(rows, default=FOUR, objective=P99)
+    assert by_tail["best"]["settings"] == TWO.to_document() and by_tail["as_good"] == []
+    assert (
+        "Setting with the lowest p99 tried for MobileNet v2: t2.spin, 12 ms p99 (10 to 14, 5 runs)"
+        in by_tail["text"]
+    )
+    assert "1.83 times shorter than the default" in by_tail["text"]
+    by_cost = verdict(rows, default=TWO, objective=COST)
+    assert by_cost["best"]["settings"] == FOUR.to_document()
+    assert by_cost["advice"]["ratio"]["median"] == pytest.approx(9.2 / 4.2)
+    # The cheaper one is too slow.
+    limited = verdict(rows, default=FOUR, objective=COST, limit_ns=15e6)
+    assert limited["best"]["settings"] == TWO.to_document() and limited["as_good"] == []
+    assert "with a p99 within 15 ms" in limited["text"]
+    none = verdict(rows, default=FOUR, objective=COST, limit_ns=5e6)
+    assert none["best"] is None
+    assert "keeps a p99 of 5 ms: t2.spin is nearest, 12 ms p99 (10 to 14, 5 runs)" in none["text"]
