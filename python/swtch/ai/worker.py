@@ -71,8 +71,10 @@ def _work(model: Model | Path, options: argparse.Namespace, workload: Workload) 
     if options.pin is not None:
         _pin(options.pin)
     started = time.monotonic()
-    load = _load_file if isinstance(model, Path) else _load
-    session, feed, facts = load(model, options)
+    if isinstance(model, Path):
+        session, feed, facts = _load_file(model, options)
+    else:
+        session, feed, facts = _load(model, options)
     load_s = time.monotonic() - started
     slowest_ns = _warm_up(session, feed, options.warm_up)
     duration_s = _first(options.duration, workload.duration_s, DEFAULT_DURATION_S)
