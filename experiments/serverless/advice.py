@@ -72,7 +72,7 @@ FAULTS = (
 
 def main() -> int:
     """Runs them all."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(allow_abbrev=False, description=__doc__.splitlines()[0])
     options.add_argument("--runs", type=int, default=16)
     given = options.parse_args()
     print(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from . import language
 from .errors import UnknownModel
 from .graphs.builder import Builder
 from .graphs.deeplab import deeplab
@@ -308,6 +309,8 @@ def _named(name: str) -> Model:
     # What a name begins with counts as near, however short it is: "vgg".
     near = [slug for plain, slug in by_name.items() if wanted and plain.startswith(wanted)]
     near += [by_name[plain] for plain in difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.7)]
+    if wanted.startswith("llm"):
+        near = language.names()
     raise UnknownModel(name, list(dict.fromkeys(near))[:3])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._machine import available_memory_bytes
 from .._text import table
-from . import runtime
+from . import language, runtime
 from .catalogue import MODELS, QUICK, Model
 from .memory import predicted_peak_bytes
 
@@ -40,6 +40,15 @@ def run(options: argparse.Namespace) -> int:
     document = {
         "schema": "swtch/ai-list/1",
         "models": [_document(model) for model in MODELS],
+        "language_models": [
+            {
+                "name": language.PREFIX + one.slug,
+                "parameters": one.parameters,
+                "predicted_peak_bytes": language.LanguageModel(one.slug, "token").predicted_peak_bytes(),
+                "like": one.like,
+            }
+            for one in language.SIZES
+        ],
         "packages": [
             {"name": name, "version": version, "offers": _WHEELS[name]} for name, version in installed.items()
         ],
@@ -84,7 +93,21 @@ def _text(document: dict[str, Any]) -> str:
     lines = table(
         ["#", "name", "task", "input", "parameters (M)", "GMAC", "memory, at most (MB)", "--quick"], rows, 3
     )
-    lines.append("")
+    lines += ["", "Language models, each with a prompt phase and a token phase:"]
+    lines += table(
+        ["name", "parameters (M)", "memory, about (MB)", "like"],
+        [
+            [
+                one["name"],
+                f"{one['parameters'] / 1e6:.0f}",
+                f"{one['predicted_peak_bytes'] / 1e6:.0f}",
+                one["like"],
+            ]
+            for one in document["language_models"]
+        ],
+        1,
+    )
+    lines += ["A model of your own: swtch ai run model.onnx", ""]
     for package in document["packages"]:
         found = package["version"] or "missing: pip install 'swtch[ai]'"
         lines.append(f"{package['name']} {found} ({package['offers']})")

@@ -44,7 +44,7 @@ THROUGHPUT = Objective(
     "images_per_second",
     False,
     "Fastest setting tried",
-    "images/s",
+    "a second",
     1.0,
     "{:.1f} x the throughput",
     "{:.2f} x the default",

@@ -13,12 +13,12 @@ from .._command import Parser
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
 from .._options import add_study, count, counts, seconds
-from . import own_model, result, summary, why
+from . import language, own_model, result, summary, why
 from .catalogue import MODELS, QUICK, find
 from .one_run import Job, Plan
 from .options import pins, price, quotas, switches
 from .study import Study, announce, need_models
-from .subject import Subject, of_file, of_model, of_program
+from .subject import Subject, of_file, of_language, of_model, of_program
 from .suite_driver import PARTS
 from .sweep import Forecast, Grid, by_settings, jobs
 
@@ -33,6 +33,7 @@ _EXAMPLES = """\
 examples:
   swtch ai run mobilenet-v2
   swtch ai run model.onnx
+  swtch ai run llm-15m --threads 1,2,4 --spin on,off
   swtch ai run bert.onnx --shape sequence=128 --threads 1,2,4 --spin on,off
   swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
   swtch ai run mobilenet-v2 --threads 2,4 --spin on,off --runs 3 --duration 3s
@@ -70,7 +71,7 @@ def _add_what(group: Any) -> None:
         "models",
         nargs="?",
         metavar="MODELS",
-        help="numbers, ranges or names from `swtch ai list`: 1,5-7,icnet; or an ONNX file",
+        help="numbers, ranges or names from `swtch ai list`: 1,5-7,icnet; a language model: llm-15m, llm-125m, llm-1b; or an ONNX file",
     )
     add_own(add)
     add("--quick", action="store_true", help="a subset of models with three thread counts, within a minute")
@@ -309,6 +310,9 @@ def _subjects(options: argparse.Namespace) -> list[Subject]:
         return [of_program(options.after or [options.program])]
     if options.models and own_model.is_file(options.models):
         return [own_subject(options.models, options)]
+    spoken = language.find(options.models or "")
+    if spoken is not None:
+        return [of_language(model, options.seed) for model in spoken]
     if options.quick or options.all:
         wanted = [model for model in MODELS if options.all or model.number in QUICK]
     else:

@@ -6,7 +6,7 @@ Everything is imported when it is needed, so that an installation without the ex
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,6 +118,34 @@ class Session:
         except Exception as error:
             raise _refused("infer", error) from None
         return output
+
+    @staticmethod
+    def value(array: Array) -> Any:
+        """An array as the runtime holds it."""
+        import onnxruntime as ort
+
+        return ort.OrtValue.ortvalue_from_numpy(array)
+
+    def run_cached(
+        self, feed: Mapping[str, Any], names: Sequence[str], cache: Sequence[Any]
+    ) -> tuple[Any, list[Any]]:
+        """The first output, and the others as the runtime holds them, without a copy: the cache of the next call.
+
+        names: of the outputs in the cache; their inputs have `past_` before it. cache: the values of those inputs.
+        """
+        bound = self._session.io_binding()
+        for name, array in feed.items():
+            bound.bind_cpu_input(name, array)
+        for name, value in zip(names, cache, strict=True):
+            bound.bind_ortvalue_input(f"past_{name}", value)
+        for name in ("next", *names):
+            bound.bind_output(name)
+        try:
+            self._session.run_with_iobinding(bound)
+        except Exception as error:
+            raise _refused("infer", error) from None
+        first, *rest = bound.get_outputs()
+        return first.numpy(), rest
 
 
 def _options(ort: Any, settings: Settings) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .catalogue import Model
+from .language import LanguageModel
 from .settings import Settings
 
 
@@ -32,6 +33,8 @@ class Subject:
     """Of its environment; placeholders as in the command."""
     model: Model | None = field(default=None, compare=False)
     """Of the suite; `None` for another."""
+    spoken: LanguageModel | None = field(default=None, compare=False)
+    """A language model; `None` for another."""
     by_worker: bool = False
     """Whether this package's worker runs it."""
 
@@ -54,6 +57,8 @@ class Subject:
 
     def predicted_peak_bytes(self, settings: Settings) -> int | None:
         """The most memory that all copies will have resident; `None` when it is not known beforehand."""
+        if self.spoken is not None:
+            return self.spoken.predicted_peak_bytes() * settings.co_located
         if self.model is None:
             return None
         return self.model.predicted_peak_bytes(settings.batch) * settings.co_located
@@ -77,6 +82,12 @@ def of_model(model: Model, weights: Path | None = None, seed: int = 0) -> Subjec
     return Subject(
         model.slug, model.name, tuple(command), model.number, model.group, model=model, by_worker=True
     )
+
+
+def of_language(model: LanguageModel, seed: int = 0) -> Subject:
+    """A language model in one of its phases, with random weights."""
+    command = (sys.executable, "-m", "swtch.ai.worker", model.slug, "--seed", str(seed))
+    return Subject(model.slug, model.name, command, group="language models", spoken=model, by_worker=True)
 
 
 def of_file(path: Path, shapes: Sequence[str] = (), arrays: Path | None = None) -> Subject:

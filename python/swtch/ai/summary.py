@@ -12,7 +12,7 @@ from .summarise import interference
 Run = Mapping[str, Any]
 
 _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
-    ("images/s", lambda run: _figure(run["images_per_second"])),
+    ("per s", lambda run: _figure(run["images_per_second"])),
     ("p50 ms", lambda run: _ms(run, "p50")),
     ("p90 ms", lambda run: _ms(run, "p90")),
     ("p99 ms", lambda run: _ms(run, "p99")),

@@ -44,7 +44,7 @@ def add_to(commands: Any) -> None:
         "--slowest",
         default=SLOWEST,
         metavar="SHARE",
-        help=f"the share of inferences that counts as slow [default: {SLOWEST}]",
+        help="the share of inferences that counts as slow [default: 1%%]",
     )
     add("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run)

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import signal
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._command import Parser
-from . import own_model, runtime
+from . import language, own_model, runtime
 from .catalogue import Model, find
 from .contract import Workload, now_ns
 from .errors import AiError, UnknownModel
 
 Feed = dict[str, Any]
 """Arrays by the name of the input."""
+Infer = Callable[[], Any]
+"""Makes one inference; returns its output."""
 DEFAULT_DURATION_S = 10.0
 """When neither the command line nor the host says how long."""
 INPUT_SEED = 0
@@ -35,8 +38,11 @@ INPUT_SEED = 0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the worker; returns its exit status."""
     options = _parser().parse_args(arguments)
+    spoken = language.find(options.model)
     if own_model.is_file(options.model):
-        model: Model | Path = Path(options.model)
+        model: Model | Path | language.LanguageModel = Path(options.model)
+    elif spoken is not None and len(spoken) == 1:
+        model = spoken[0]
     else:
         try:
             models = find(options.model)
@@ -63,7 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _work(model: Model | Path, options: argparse.Namespace, workload: Workload) -> None:
+def _work(
+    model: Model | Path | language.LanguageModel, options: argparse.Namespace, workload: Workload
+) -> None:
     # numpy's own threads have nothing to do here, and would be counted as the model's.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Before all else, so that nothing is built in vain.
@@ -71,19 +79,22 @@ def _work(model: Model | Path, options: argparse.Namespace, workload: Workload) 
     if options.pin is not None:
         _pin(options.pin)
     started = time.monotonic()
-    if isinstance(model, Path):
-        session, feed, facts = _load_file(model, options)
+    if isinstance(model, language.LanguageModel):
+        infer, facts = _load_decoder(model, options)
     else:
-        session, feed, facts = _load(model, options)
+        session, feed, facts = (
+            _load_file(model, options) if isinstance(model, Path) else _load(model, options)
+        )
+        infer = functools.partial(session.infer, feed)
     load_s = time.monotonic() - started
-    slowest_ns = _warm_up(session, feed, options.warm_up)
+    slowest_ns = _warm_up(infer, options.warm_up)
     duration_s = _first(options.duration, workload.duration_s, DEFAULT_DURATION_S)
     inferences = max(int(_first(options.inferences, workload.inferences, sys.maxsize)), 1)
     workload.reserve(min(inferences, int(duration_s * 2e9 / slowest_ns) + 1))
     workload.ready(**facts, load_s=load_s, peak_rss_bytes=peak_rss_bytes(), thread_count=_thread_count())
     if not workload.wait_for_go():
         raise AiError("the host ended before it sent go")
-    output = _measured(session, feed, workload, duration_s, inferences)
+    output = _measured(infer, workload, duration_s, inferences)
     workload.finish(
         inferences=workload.spans,
         images=workload.spans * facts["batch"],
@@ -125,6 +136,33 @@ def _load_file(path: Path, options: argparse.Namespace) -> tuple[runtime.Session
         "inputs": "made up" if given is None else str(options.input),
     }
     return session, fed.arrays, facts
+
+
+def _load_decoder(model: language.LanguageModel, options: argparse.Namespace) -> tuple[Infer, dict[str, Any]]:
+    """One inference of a language model, and the facts."""
+    if options.batch != 1:
+        raise AiError(
+            "a language model here makes one text at a time; use --co-located for several, and --batch 1"
+        )
+    settings = runtime.Settings(options.threads, options.inter_op, options.spin, options.device)
+    decoder = language.Decoder(model, settings, options.seed)
+    began_ns = now_ns()
+    infer = decoder.step()
+    facts = {
+        "workload": model.slug,
+        "model": model.name,
+        "number": None,
+        **_runtime_facts(decoder.session, options),
+        "batch": 1,
+        "prompt_tokens": language.PROMPT_TOKENS,
+        "first_prompt_ns": now_ns() - began_ns,
+        "like": model.of_size().like,
+        "parameters": decoder.parameters,
+        "graph_bytes": decoder.graph_bytes,
+        "weights": "random",
+        "seed": options.seed,
+    }
+    return infer, facts
 
 
 def _runtime_facts(session: runtime.Session, options: argparse.Namespace) -> dict[str, Any]:
@@ -174,27 +212,25 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, F
     return session, feed, facts
 
 
-def _warm_up(session: runtime.Session, feed: Feed, times: int) -> int:
+def _warm_up(infer: Infer, times: int) -> int:
     """Infers this many times, at least once; returns the time of the last in nanoseconds."""
     for _ in range(max(times, 1)):
         begin_ns = now_ns()
-        session.infer(feed)
+        infer()
         last_ns = now_ns() - begin_ns
     return max(last_ns, 1)
 
 
-def _measured(
-    session: runtime.Session, feed: Feed, workload: Workload, duration_s: float, inferences: int
-) -> Any:
+def _measured(infer: Infer, workload: Workload, duration_s: float, inferences: int) -> Any:
     """Infers until the time is over or SIGTERM comes, at least once; returns the last output."""
     stopped: list[int] = []
     # The measurements until then are written.
     before = signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
-    infer, span = session.infer, workload.span
+    span = workload.span
     deadline_ns = now_ns() + int(duration_s * 1e9)
     for _ in range(inferences):
         begin_ns = now_ns()
-        output = infer(feed)
+        output = infer()
         end_ns = now_ns()
         span(begin_ns, end_ns)
         if end_ns >= deadline_ns or stopped:

@@ -285,7 +285,7 @@ def test_halving_ends_with_a_few():
 def test_the_best_is_named_with_its_evidence():
     found = verdict(summarise(sweep(SLOW, FAST)), default=FOUR)
     assert (
-        "t2.spin, 90 images/s (87 to 93, 5 runs); 1.80 x the default (t4.spin; 1.64 to 1.98; p = 0.0079"
+        "t2.spin, 90 a second (87 to 93, 5 runs); 1.80 x the default (t4.spin; 1.64 to 1.98; p = 0.0079"
         in found["text"]
     )
     assert found["as_good"] == []

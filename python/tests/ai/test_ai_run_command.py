@@ -15,7 +15,7 @@ from command_examples import GUIDES, ROOT, all_examples, installed
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
 from swtch._program import binary
-from swtch.ai import evaluate, overhead, run, runtime, study, suite_ai_benchmark, tune
+from swtch.ai import evaluate, overhead, own_model, run, runtime, study, suite_ai_benchmark, tune, why
 from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
@@ -31,6 +31,13 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     for name in ("my-workload", "my_workload.py"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
+    of_file = own_model.ModelFile(Path("model.onnx"), (own_model.Input("x", "float32", (1, 4)),), 4)
+    monkeypatch.setattr(own_model, "read", lambda path: of_file)
+    monkeypatch.setattr(own_model, "feed", lambda *arguments: None)
+    explained = [{"id": "resnet-50-v2.t2.spin.r0", "latency_ns": {"p50": 1, "p99": 9}}]
+    monkeypatch.setattr(why.result, "read", lambda path: {})
+    monkeypatch.setattr(why, "_recorded", lambda directory, document, chosen: explained)
+    monkeypatch.setattr(why, "_said", lambda *arguments: "{}" if "--json" in arguments else "Waiting.\n\n")
     ran = []
 
     def instead(job, plan, usable, say=None, look=None, meanwhile=None):
@@ -67,7 +74,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tune.vm, "compare", lambda *arguments: {"text": "In a virtual machine ..."})
     monkeypatch.setattr(suite_ai_benchmark, "python", lambda install: Path(sys.executable))
     assert main(words) == 0, capsys.readouterr().err
-    assert bool(ran) == (words[0] != "list")
+    assert bool(ran) == (words[0] not in ("list", "why"))
     assert capsys.readouterr().out.strip()
 
 
@@ -182,7 +189,7 @@ def test_swtch_runs_it_as_its_own(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert (directory / "study.json").exists()
-    assert "images/s" in done.stdout
+    assert "per s" in done.stdout
 
 
 def test_the_installation_brings_the_program():

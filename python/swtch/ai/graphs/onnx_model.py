@@ -17,7 +17,7 @@ LOCATION = "weights"
 
 def serialised(graph: Graph) -> bytes:
     """The model in ONNX's binary format. Its size does not depend on the number of parameters."""
-    initialisers = [_external(one) for one in graph.initialisers]
+    initialisers = [external(one) for one in graph.initialisers]
     for name, constant in graph.constants.items():
         kind = TensorProto.INT64 if constant.integer else TensorProto.FLOAT
         axes = [] if constant.scalar else [len(constant.values)]
@@ -39,7 +39,8 @@ def serialised(graph: Graph) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _external(initialiser: Initialiser) -> onnx.TensorProto:
+def external(initialiser: Initialiser) -> onnx.TensorProto:
+    """A weight that is supplied when the model is loaded."""
     tensor = TensorProto()
     tensor.name = initialiser.name
     tensor.data_type = TensorProto.FLOAT
