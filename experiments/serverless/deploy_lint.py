@@ -30,7 +30,7 @@ FOUND: list[str] = []
 
 def main() -> int:
     """Looks at all of them."""
-    options = argparse.ArgumentParser()
+    options = argparse.ArgumentParser(allow_abbrev=False)
     options.add_argument("--aws", type=Path)
     given = options.parse_args()
     counts: dict[str, int] = {}
