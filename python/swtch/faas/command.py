@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from .._command import Parser, run
-from . import measure, package, prices_command, serve, tiers
+from . import compare, measure, package, prices_command, serve, tiers
 
 _DESCRIPTION = (
     "Serverless functions: what context switches and throttling cost at each memory tier, in time and money"
@@ -20,6 +20,7 @@ examples:
   swtch faas measure                                    one invocation of the handler, here
   swtch faas tiers --quick                              what each tier takes and costs, within a minute
   swtch faas tiers --handler my_module:my_function --target 200ms
+  swtch faas compare local/ deployed/                   the same function here and deployed
   swtch faas serve python --platform lambda --memory 128
   swtch faas package python --platform lambda -o handler.zip
   swtch faas prices                                     what platforms charge, and how old that is
@@ -43,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (measure, tiers, serve, package, prices_command):
+    for module in (measure, tiers, compare, serve, package, prices_command):
         module.add_to(commands)
     return parser
 

@@ -140,6 +140,12 @@ def _add_how(group: Any) -> None:
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of the order of invocations [default: 0]")
     add("--quick", action="store_true", help="measure 10 ms and 100 ms of work only, within a minute")
+    add(
+        "--same-work-as",
+        type=Path,
+        metavar="DIR",
+        help="do as many iterations a millisecond as the handler's study in this directory, to compare with it",
+    )
     add("--resume", type=Path, metavar="DIR", help="continue the study in this directory")
     add_study(add, study.DEFAULT_DIRECTORY)
 
@@ -156,8 +162,12 @@ def run(options: argparse.Namespace) -> int:
         plan = _plan(options, cpus, machine.architecture, way)
         directory = make_directory(options.out, study.DEFAULT_DIRECTORY)
     cgroup.remove_stale(PROGRAM, kill=True)
+    calibration = None if options.same_work_as is None else _calibration(options.same_work_as, plan)
     journal = Journal(directory)
     journal.begin(plan, now())
+    for subject in plan.subjects if calibration is not None else ():
+        if subject not in journal.calibrations:
+            journal.calibrate(subject, calibration)
     price = None if plan.price is None else find(plan.price)
     name = options.name or (
         directory.resolve().name if not directory.name.startswith(study.DEFAULT_DIRECTORY) else "this machine"
@@ -278,6 +288,18 @@ def _announce(runner: Runner, directory: Path) -> None:
             f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {directory}",
             file=sys.stderr,
         )
+
+
+def _calibration(path: Path, plan: Plan) -> dict[str, Any]:
+    """The speed of work that another study had. Raises `WrongUsage` when one of both has no such work."""
+    if not plan.calibrates:
+        raise WrongUsage("--same-work-as is for the project's handler; your own function decides its work")
+    found: dict[str, Any] | None = study.read(path)["calibration"]
+    if found is None:
+        raise WrongUsage(
+            f"the function of {path} brings its own work; --same-work-as is for the project's handler"
+        )
+    return found
 
 
 def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
