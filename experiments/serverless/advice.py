@@ -39,14 +39,14 @@ def slow_dependency(event, context):
     time.sleep(0.2)
 
 def four_threads(event, context):
-    threads = [threading.Thread(target=cpu, args=(40,)) for _ in range(4)]
+    threads = [threading.Thread(target=cpu, args=(250,)) for _ in range(4)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
 
 def one_thread(event, context):
-    cpu(160)
+    cpu(1000)
 
 def a_little_much(event, context):
     cpu(11)

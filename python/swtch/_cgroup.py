@@ -6,8 +6,11 @@ no process make groups is not an error: the run continues without one, and repor
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +26,9 @@ LONGEST_PERIOD_US = 1_000_000
 _PATIENCE_S = 5.0
 _SETTLE_S = 0.0005
 _SETTLES = 40
+_ROOM = "-room"
+"""The end of the name of the group that this process is in while groups are made beside it."""
+_ROOM_OF = re.compile(r"(swtch-[a-z-]*\d+-\d+)-")
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,14 @@ class Group:
         script = 'n=$1; shift; while [ $n -gt 0 ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; n=$((n-1)); done; exec "$@"'
         directories = list(map(str, self.directories))
         return ["/bin/sh", "-c", script, "sh", str(len(directories)), *directories, *command]
+
+    def limit_cpu(self, quota_us: int | None, period_us: int) -> None:
+        """Gives it another quota, or none. Raises `OSError`."""
+        assert self.directory is not None
+        if self.version == 1:
+            _set(self.directory / "cpu.cfs_quota_us", "-1" if quota_us is None else str(quota_us))
+        else:
+            _set(self.directory / "cpu.max", f"{'max' if quota_us is None else quota_us} {period_us}")
 
     def kill(self) -> None:
         """Kills everything in it; the group stays. A limit of processes stops programs that fork faster than they can be killed."""
@@ -315,7 +329,7 @@ def _make(name: str, limits: Limits, root: Path) -> Group:
     return Group(
         None,
         None,
-        f"cannot create a cgroup ({reasons[-1]}); run as root, or in a cgroup that is delegated to this user",
+        f"cannot create a cgroup ({reasons[-1]}); run as root, or in a cgroup that is delegated to this user{_allowing(root)}",
     )
 
 
@@ -398,8 +412,84 @@ def _limit_processes(made: Group, limit: int) -> None:
 
 def _hand_out(directory: Path, controller: str, file: str) -> None:
     """Lets a group of version 2 have a controller, which its parent hands out."""
-    if not (directory / file).exists():
-        _set(directory.parent / "cgroup.subtree_control", f"+{controller}")
+    if (directory / file).exists():
+        return
+    place = directory.parent / "cgroup.subtree_control"
+    try:
+        _set(place, f"+{controller}")
+    except OSError as error:
+        if error.errno != errno.EBUSY or not _make_room(directory):
+            raise
+        _set(place, f"+{controller}")
+
+
+def _make_room(directory: Path) -> bool:
+    """Moves this process, and those that started it, out of the group in which groups are made; returns whether that was possible.
+
+    A group of version 2 that has processes hands out no controllers ("no internal processes"). A delegated group begins with them. Where
+    other programs are in it, they stay, and nothing is moved. At the end all go back.
+    """
+    parent = directory.parent
+    inside = _processes(parent)
+    found = _ROOM_OF.match(directory.name)
+    if found is None or not inside or set(inside) - set(_ancestry()):
+        return False
+    room = parent / f"{found[1]}{_ROOM}"
+    try:
+        room.mkdir(exist_ok=True)
+        for pid in inside:
+            _set(room / "cgroup.procs", str(pid))
+    except OSError:
+        return False
+    atexit.register(_leave_room, room, os.getpid())
+    return True
+
+
+def _leave_room(room: Path, of: int) -> None:
+    """Undoes that."""
+    if os.getpid() != of:
+        return
+    with contextlib.suppress(OSError):
+        handed_out = _read(room.parent / "cgroup.subtree_control").split()
+        _set(room.parent / "cgroup.subtree_control", " ".join(f"-{one}" for one in handed_out))
+        for pid in _processes(room):
+            _set(room.parent / "cgroup.procs", str(pid))
+        room.rmdir()
+
+
+def _ancestry() -> list[int]:
+    """This process and those that started it."""
+    found, pid = [], os.getpid()
+    while pid > 0 and pid not in found:
+        found.append(pid)
+        # After the name, which may hold anything: state and parent.
+        pid = int(([*_read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split(), "0", "0"])[1])
+    return found
+
+
+def scope_can_be_made(root: Path = Path("/")) -> bool:
+    """Whether systemd's manager of this user has the cpu controller to delegate."""
+    return "cpu" in _managers(root)
+
+
+def _managers(root: Path) -> frozenset[str]:
+    """The controllers of systemd's manager of this user; none without one."""
+    user = os.geteuid()
+    for hierarchy in all_hierarchies(root):
+        if hierarchy.version == 2:
+            place = hierarchy.mount / f"user.slice/user-{user}.slice/user@{user}.service/cgroup.controllers"
+            return frozenset(_read(place).split())
+    return frozenset()
+
+
+def _allowing(root: Path) -> str:
+    """The command that delegates one, where there is one."""
+    found = _managers(root)
+    if "cpu" in found:
+        return ": systemd-run --user --scope -p Delegate=yes COMMAND"
+    if found:
+        return "; 'sudo systemctl edit user@.service', with Delegate=cpu memory pids below [Service], and another login allow that"
+    return ""
 
 
 def _set(path: Path, text: str) -> None:
@@ -411,6 +501,8 @@ def _set(path: Path, text: str) -> None:
 def _own(mount: Path, path: str) -> Path:
     """The group of this process; in a container its path may be that on the host, and the mount is the group."""
     own = mount / path.lstrip("/")
+    if own.name.endswith(_ROOM) and _ROOM_OF.match(own.name):
+        own = own.parent
     return own if own.is_dir() else mount
 
 

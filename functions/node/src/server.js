@@ -1,6 +1,9 @@
 'use strict';
 // The function as a plain server: node src/server.js --listen 127.0.0.1:0; with --lines without one, from standard input to standard output.
 
+// When the runtime was up; what follows is initialisation.
+const BEGAN_NS = process.hrtime.bigint();
+
 const http = require('node:http');
 const readline = require('node:readline');
 const { parseArgs } = require('node:util');
@@ -55,7 +58,7 @@ function lines() {
   readline.createInterface({ input: process.stdin, terminal: false }).on('line', (body) => {
     last = last.then(() => reply('local', { body, query: '', worked })).then(say);
   });
-  process.stdout.write('{"ready":true}\n');
+  process.stdout.write(`{"ready":true,"began_ns":${BEGAN_NS}}\n`);
 }
 
 function fail(why) {

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
+BEGAN_NS = time.monotonic_ns()
+"""When the interpreter was up; what follows is initialisation."""
+
+# ruff: noqa: E402
 import argparse
 import sys
 
@@ -65,7 +71,7 @@ def main() -> int:
     if options.lines:
         if options.request is not None or options.listen is not None:
             parser.error("--lines excludes a request and --listen")
-        return serve_lines(options.handler, options.platform)
+        return serve_lines(options.handler, options.platform, BEGAN_NS)
     if options.listen is None:
         if options.handler is not None:
             parser.error("--handler needs --listen or --lines")

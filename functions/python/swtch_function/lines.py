@@ -18,10 +18,10 @@ WORKED = {"status": 200, "document": {}, "more": True}
 """The answer to a request for work, as soon as the work is done. A platform has the answer then; measuring follows."""
 
 
-def serve_lines(handler: str | None = None, platform: str = "local") -> int:
+def serve_lines(handler: str | None = None, platform: str = "local", began_ns: int | None = None) -> int:
     """Answers until standard input ends; the exit status.
 
-    The first line says that the function is ready. Every other line is `{"status": 200, "document": {}}`. With `"more": true` in it another
+    The first line says that the function is ready, and when the program began, by the monotonic clock (`began_ns`). Every other line is `{"status": 200, "document": {}}`. With `"more": true` in it another
     line follows. It is the rest of the document, the part that a user's own function took. It is the whole answer where the first line only
     reports that the project's handler has done its work.
     handler: `module:function` of a user's own function; without it the project's handler answers.
@@ -35,7 +35,7 @@ def serve_lines(handler: str | None = None, platform: str = "local") -> int:
             function = load(handler)
         except NoFunction as error:
             why = str(error)
-    write(answers, {"ready": True})
+    write(answers, {"ready": True} if began_ns is None else {"ready": True, "began_ns": began_ns})
     for line in sys.stdin.buffer:
         if handler is None:
             status, document = _measured(line, platform, answers)

@@ -21,6 +21,8 @@ _WAITING = 0.3
 """A function that uses a CPU for a smaller share of its time waits for something else."""
 _MANY_CPUS = 1.2
 """A function that uses more CPUs at once has threads."""
+_AS_FAST = 1.1
+"""So much longer is hardly noticed."""
 _NEARLY = 1.25
 """So near above a quota is worth a sentence: less CPU time by a fifth would fit."""
 _TICK_US = 4_000
@@ -114,30 +116,35 @@ def _waits(tiers: Sequence[_Seen], free: _Seen) -> Hint:
 
 
 def _threads(tiers: Sequence[_Seen], free: _Seen) -> Hint:
-    """Threads beyond the quota: they use it up together, and then all of them stop."""
+    """Threads beyond the quota: they use it up together, and then all of them stop.
+
+    Where a call takes few quotas, threads still help: they have those of two periods in the time of one. There nothing is said.
+    """
     if len(free.lines) < _FEWEST or free.cpu_ns is None:
         return None
     at_once = free.cpu_ns / free.latency_ns
-    over = [
-        one
-        for one in tiers
-        if at_once >= _MANY_CPUS
-        and one.tier.cpus is not None
-        and one.tier.cpus * _MANY_CPUS < at_once
-        and one.stopped > 0.5
-    ]
+    over = [one for one in tiers if at_once >= _MANY_CPUS and _in_vain(one, at_once)]
     if not over:
         return None
     one = over[-1]
-    assert one.tier.cpus is not None and one.quota_ns is not None
+    assert one.tier.cpus is not None and one.quota_ns is not None and one.cpu_ns is not None
     used_ns, most = one.quota_ns / at_once, max(1, int(one.tier.cpus))
     text = (
         f"threads beyond the quota: unthrottled the function keeps {figure(at_once, 2)} CPUs busy at once, and {one.tier.name} "
         f"pays for {figure(one.tier.cpus, 2)}; they use up its {duration(one.quota_ns)} in {duration(used_ns)} of each "
-        f"{duration(one.period_us * 1e3)}, and then all threads stop; {most} busy thread{'s' if most > 1 else ''} would be no slower there"
+        f"{duration(one.period_us * 1e3)}, and then all threads stop; {most} busy thread{'s' if most > 1 else ''} would need about "
+        f"{duration(one.cpu_ns / one.tier.cpus)}, and these take {duration(one.latency_ns)}"
     )
     evidence = {"cpus_at_once": at_once, "tiers": [tier.tier.name for tier in over], "n": len(free.lines)}
     return _hint("threads", text, one.tier.name, evidence)
+
+
+def _in_vain(one: _Seen, at_once: float) -> bool:
+    """Whether a tier's threads are stopped, and are hardly faster than the CPU time that the tier pays for."""
+    cpus, cpu_ns = one.tier.cpus, one.cpu_ns
+    if cpus is None or cpu_ns is None or one.stopped <= 0.5 or cpus * _MANY_CPUS >= at_once:
+        return False
+    return cpu_ns / cpus <= _AS_FAST * one.latency_ns
 
 
 def _step(tiers: Sequence[_Seen]) -> Hint:

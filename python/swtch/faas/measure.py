@@ -12,6 +12,7 @@ from .._errors import CommandError, WrongUsage
 from .._machine import host, usable
 from .._options import seconds
 from .._text import duration, table
+from . import scope
 from .advice import of_work
 from .directories import LANGUAGES
 from .languages import server
@@ -104,6 +105,8 @@ def chosen_tier(memory: int | None, tiers: str | None) -> tuple[Tier | None, cgr
 def run(options: argparse.Namespace) -> int:
     """Measures; returns the exit status."""
     tier, limits = chosen_tier(options.memory, options.tiers)
+    if tier is not None:
+        scope.enter(options.words[2:])
     cgroup.remove_stale(PROGRAM, kill=True)
     with cgroup.group(PROGRAM, "measure", limits) as group:
         if group.directory is None and tier is not None:

@@ -35,6 +35,13 @@ def burst(text: str) -> int:
     return 0 if text.strip() == "0" else round(seconds(text) * 1e6)
 
 
+def starts(text: str) -> int:
+    """A number of starts; 0 is none."""
+    if not (text.isascii() and text.isdigit() and len(text) < 4):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of starts, 0 to 999")
+    return int(text)
+
+
 def names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     """A list of those."""
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from .tier_sets import UNTHROTTLED, Tier, TierSet
 
-WORK, SWITCHES, QUOTA = "work", "switches", "quota"
-"""What an invocation is for: a fixed amount of work; what a switch costs in an execution of that length; the quota, seen from inside."""
+WORK, SWITCHES, QUOTA, COLD = "work", "switches", "quota", "cold"
+"""What an invocation is for: a fixed amount of work; what a switch costs in an execution of that length; the quota, seen from inside; the start
+of a new process, and its first call.
+"""
 SWITCH_ROUNDS = 20
 """The cost of a switch is measured in this many rounds at most."""
 QUOTA_ROUNDS = 5
@@ -20,6 +22,9 @@ NO_WORK_MS = 1000.0
 _SWITCHES_PER_BATCH = 200
 _MOST_BATCHES = 5000
 _OVERHEAD_S = 0.01
+_START_S = 0.2
+_START_CPU_S = 0.1
+"""Of a runtime."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,10 @@ class Plan:
     """Where the period comes from."""
     dated: str | None = None
     """The day on which tiers and period were looked up."""
+    cold_starts: int = 0
+    """Starts of each tier that are measured."""
+    init_unlimited: bool = False
+    """Whether a new process has no quota until it is ready."""
     memory_limited: bool = True
     """Whether tiers limit memory as well."""
     quota_ms: int = 2000
@@ -125,6 +134,8 @@ class Plan:
                 found += [Job(subject, place, WORK, work, repeat) for work in self.works_ms]
                 if self.measures and repeat < SWITCH_ROUNDS:
                     found += [Job(subject, place, SWITCHES, work, repeat) for work in self.switch_lengths_ms]
+                if self.local and repeat < self.cold_starts:
+                    found.append(Job(subject, place, COLD, self.works_ms[0], repeat))
                 if self.measures and place != UNTHROTTLED and repeat < QUOTA_ROUNDS:
                     found.append(Job(subject, place, QUOTA, 0, repeat))
         return found
@@ -137,7 +148,7 @@ class Plan:
     def request(self, job: Job, iterations: int | None = None) -> dict[str, Any]:
         """The request for the handler; iterations: of the work, the same in all tiers that are compared."""
         nothing = {"methods": [], "spin_ms": 0, "work_ms": 0}
-        if job.purpose == WORK:
+        if job.purpose in (WORK, COLD):
             return {**nothing, "work_ms": job.work_ms, "iterations": iterations or 0}
         if job.purpose == QUOTA:
             return {**nothing, "spin_ms": self.quota_ms}
@@ -156,6 +167,8 @@ class Plan:
         """How long an invocation may take."""
         cpus = next((tier.cpus for tier in self.tiers if tier.name == job.tier), None)
         slower = 1.0 if not cpus else max(1.0, 1 / cpus)
+        if job.purpose == COLD:
+            return _START_S + (_START_CPU_S + job.work_ms / 1e3) * slower
         if job.purpose == QUOTA:
             return _OVERHEAD_S + self.quota_ms / 1e3
         if job.purpose == SWITCHES:

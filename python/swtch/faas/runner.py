@@ -18,7 +18,7 @@ from .calibration import Calibration, calibrate
 from .invoke import CALL_SCHEMA, Reply
 from .journal import Journal, Line
 from .languages import Command, server
-from .plan import QUOTA, WORK, Forecast, Job, Plan
+from .plan import COLD, QUOTA, WORK, Forecast, Job, Plan
 from .server import START_LIMIT_S, NotStarted, Server
 from .tier_sets import UNTHROTTLED, Tier
 
@@ -56,6 +56,8 @@ class Place:
         self.failures = 0
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up
+        self._quota_us = None if tier is None else tier.quota_us(plan.period_us)
+        self._period_us, self._init_unlimited = plan.period_us, plan.init_unlimited
         told = Command(command.words, {**command.environment, **said_of(tier)})
         limited = "processes" not in dict(self.group.missing) and self.group.directory is not None
         self._server = Server(told, self.group, processes=None if limited else PROCESSES)
@@ -78,6 +80,36 @@ class Place:
         ):
             self._server.stop()
         return reply, _difference(before, after)
+
+    def start_cold(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any]]:
+        """Starts it anew and makes its first invocation; returns its outcome, and how long which part took. Raises `NotStarted`."""
+        self._server.stop()
+        lifted = self._init_unlimited and self._quota_us is not None and self.group.directory is not None
+        if lifted:
+            self.group.limit_cpu(None, self._period_us)
+        try:
+            started_ns = time.monotonic_ns()
+            self._server.start(max(START_LIMIT_S, self._limit_s))
+            ready_ns = time.monotonic_ns()
+        finally:
+            if lifted:
+                self.group.limit_cpu(self._quota_us, self._period_us)
+        kills = self.group.counters().oom_kills
+        reply = self._server.invoke(body, limit_s)
+        ended = None if reply.outcome == "complete" else self._server.ended(kills)
+        if ended is not None and reply.outcome != "timeout":
+            reply = Reply(ended[0], reply.latency_ns, ended[1])
+        if reply.outcome != "complete":
+            self._server.stop()
+        else:
+            # One call more, and it is as warm as after any other start.
+            self._server.invoke(self._warm_up, self._limit_s)
+        began_ns = self._server.began_ns
+        known = began_ns is not None and started_ns <= began_ns <= ready_ns
+        return reply, {
+            "runtime_ns": began_ns - started_ns if known and began_ns is not None else None,
+            "init_ns": ready_ns - (began_ns if known and began_ns is not None else started_ns),
+        }
 
     def _ready(self) -> None:
         if self._server.ready:
@@ -161,6 +193,7 @@ class Runner:
         iterations = self._iterations(job, stack)
         started_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
         body = self._body(job, iterations)
+        start: dict[str, Any] = {}
         if not self.plan.local:
             url = self.plan.urls[self.plan.places().index(job.tier)]
             reply, counted = self._access.invoke(url, body, self.plan.limit_s), None
@@ -168,8 +201,14 @@ class Runner:
             place = self._place(job, stack)
             try:
                 # What measures knows its own time, which may be longer than a function may take.
-                limit_s = self.plan.limit_s if job.purpose == WORK else max(self.plan.limit_s, _MEASURING_S)
-                reply, counted = place.invoke(body, limit_s)
+                limit_s = (
+                    self.plan.limit_s if job.purpose in (WORK, COLD) else max(self.plan.limit_s, _MEASURING_S)
+                )
+                if job.purpose == COLD:
+                    reply, start = place.start_cold(body, limit_s)
+                    counted = None
+                else:
+                    reply, counted = place.invoke(body, limit_s)
                 place.failures = 0
             except NotStarted as early:
                 place.failures += 1
@@ -189,6 +228,7 @@ class Runner:
             "why": reply.why,
             "latency_ns": reply.latency_ns,
             "function_cpu_ns": _function_cpu_ns(reply) if job.purpose == WORK else None,
+            **start,
             "retries": reply.retries,
             "retried_why": reply.retried_why,
             "cold": bool(response and response.get("invocation", {}).get("cold")),
@@ -198,7 +238,7 @@ class Runner:
 
     def _iterations(self, job: Job, stack: contextlib.ExitStack) -> int | None:
         """Of a job's work; `None` where a function brings its own. The first job of a function calibrates it."""
-        if job.purpose != WORK or not self.plan.calibrates:
+        if job.purpose not in (WORK, COLD) or not self.plan.calibrates:
             return None
         if job.subject not in self.journal.calibrations:
             if self.plan.local:
@@ -217,7 +257,7 @@ class Runner:
 
     def _place(self, job: Job, stack: contextlib.ExitStack) -> Place:
         # In addition to the user's function the handler measures the same tier, in a group of its own.
-        own = job.purpose == WORK and self.plan.kind == "own"
+        own = job.purpose in (WORK, COLD) and self.plan.kind == "own"
         subject = "own" if own else "python" if self.plan.kind == "own" else job.subject
         key = (subject, job.tier)
         if key not in self._places:
@@ -237,7 +277,7 @@ class Runner:
         return self._places[key]
 
     def _body(self, job: Job, iterations: int | None = None) -> bytes:
-        if job.purpose == WORK and not self.plan.calibrates:
+        if job.purpose in (WORK, COLD) and not self.plan.calibrates:
             # A request is one line.
             return json.dumps(json.loads(self.plan.event or "{}")).encode()
         return json.dumps(self.plan.request(job, iterations)).encode()
@@ -274,6 +314,8 @@ def _line(job: Job, started_at: str, iterations: int | None) -> Line:
 def _purpose(job: Job) -> str:
     if job.purpose == QUOTA:
         return "the quota"
+    if job.purpose == COLD:
+        return "a cold start"
     return f"{job.work_ms:g} ms of {job.purpose}" if job.work_ms else "the function"
 
 

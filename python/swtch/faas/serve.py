@@ -21,7 +21,7 @@ from typing import Any
 
 from .. import _cgroup as cgroup
 from .._errors import CommandError
-from . import frameworks
+from . import frameworks, scope
 from .directories import LANGUAGES
 from .languages import Command
 from .measure import add_tier, chosen_tier
@@ -78,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
     platform = Platform(options.language, options.platform)
     own = "cloud-run" if options.platform == "gcf" else "lambda"
     tier, limits = chosen_tier(options.memory, options.tiers or own)
+    if tier is not None:
+        scope.enter(options.words[2:])
     _free_port(options.port)
     # It is started in another directory. Never resolved: that would leave its environment.
     python = os.path.abspath(options.python) if os.sep in options.python else options.python

@@ -57,6 +57,8 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._err: IO[bytes] | None = None
         self._beginning = 1
+        self.began_ns: int | None = None
+        """When its program began, by the monotonic clock, as far as it says so: the runtime was up."""
         self._in_step = True
         self._read = bytearray()
         """What came after the last line."""
@@ -226,6 +228,8 @@ class Server:
             raise self._not_started(
                 "failed", f'the function began with {said!r} and not with {{"ready": true}}'
             )
+        began_ns = ready.get("began_ns")
+        self.began_ns = began_ns if isinstance(began_ns, int) else None
 
     def _not_started(self, outcome: str, why: str) -> NotStarted:
         self.stop()

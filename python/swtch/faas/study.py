@@ -11,10 +11,11 @@ from .. import _native
 from .._checks import refuse
 from .._errors import CommandError
 from .._files import replace
+from . import cold
 from .advice import advise
 from .hints import hints
 from .journal import Line
-from .plan import QUOTA, SWITCHES, WORK, Plan
+from .plan import COLD, QUOTA, SWITCHES, WORK, Plan
 from .price import Price
 from .rows import cells, cost_of, quota_check, rows
 from .runner import limits_of
@@ -68,6 +69,7 @@ def document(
         "tiers": [_tier(plan, place, facts["versions"], price) for place in range(len(plan.tiers))],
         "invocations": [_invocation(plan, line) for line in own if _told(plan, line)],
         "rows": of_rows,
+        "cold_starts": cold.rows(plan, own, price),
         "quota_check": quota_check(plan, own),
         "advice": advise(cells(plan, own, price), target_ns, _fee(price)) + hints(plan, own),
         "unavailable": [dict(row) for row in unavailable] + _missing(plan, own, price),
@@ -120,6 +122,7 @@ def _renewed(of: dict[str, Any]) -> dict[str, Any]:
         return {names.get(key, key): one if key == "response" else renew(one) for key, one in value.items()}
 
     found: dict[str, Any] = {**renew(of), "schema": SCHEMA}
+    found["cold_starts"] = []
     found["tier_set"] |= {"period_source": None, "dated": None}
     for tier in found["tiers"]:
         tier["burst_us"] = None if tier["quota_us"] is None else 0
@@ -189,7 +192,7 @@ def _retried(plan: Plan, lines: Sequence[Line]) -> list[dict[str, str]]:
 
 def _told(plan: Plan, line: Line) -> bool:
     """Whether the line belongs to the study's function. The handler's own measurements do not belong to the user's function."""
-    return line["purpose"] == WORK or plan.kind != "own"
+    return line["purpose"] == WORK or (plan.kind != "own" and line["purpose"] != COLD)
 
 
 def _invocation(plan: Plan, line: Line) -> dict[str, Any]:
@@ -202,7 +205,12 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
     if price is None:
         found.append({"what": "rows.cost_usd", "why": "these tiers have no prices; give --price-table"})
     if not plan.local:
+        found.append({"what": "cold_starts", "why": "a platform starts deployed functions when it likes"})
         found.append({"what": "rows.slowdown", "why": "deployed functions cannot be run unthrottled"})
+    starts = cold.rows(plan, lines, price)
+    if any(row["n"] and row["runtime_ns"] is None for row in starts):
+        why = "the function does not say when its runtime was up: that time is in init_ns"
+        found.append({"what": "cold_starts.runtime_ns", "why": why})
     if price is not None and price.usd_per_million_requests is None:
         found.append(
             {

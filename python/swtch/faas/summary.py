@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _native
 from .._text import capitalised, table
+from . import cold
 from .advice import money, of_work
 from .figures import estimate, of_difference
 
@@ -39,6 +40,7 @@ def text(study: Mapping[str, Any]) -> str:
         lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
         lines += table(_HEADER, [_row(row) for row in same], 1)
         lines += _inside(study, same)
+    lines += cold.text(study["cold_starts"])
     lines += _speed(study)
     lines += _quotas(study["quota_check"])
     lines += _failures(study)

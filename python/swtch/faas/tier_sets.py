@@ -89,6 +89,8 @@ class TierSet:
     """Where the period comes from."""
     dated: str | None = None
     """The day on which shares and period were looked up."""
+    init_unlimited: bool = False
+    """Whether a new process has no quota until it is ready, as the INIT phase of AWS Lambda."""
     burst_us: int = 0
     """What a quota may exceed itself by, saved up in earlier periods; each tier has at most its quota."""
 
@@ -122,7 +124,9 @@ def named(name: str, cpus: float, architecture: str) -> TierSet:
         price = "lambda-arm" if architecture in ("aarch64", "arm64") else "lambda-x86"
         source = "AWS Lambda: 1769 MB have one vCPU (docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html)"
         observed = "public observation, not AWS's word: github.com/pwrdrvr/lambda-throttling and lambda-dispatch issue 246"
-        return TierSet(name, source, _that_fit(tiers, cpus), price, _LAMBDA_PERIOD_US, observed, "2026-11-22")
+        return TierSet(
+            name, source, _that_fit(tiers, cpus), price, _LAMBDA_PERIOD_US, observed, "2026-11-22", True
+        )
     return _read(Path(name))
 
 
@@ -217,7 +221,7 @@ def _read(path: Path) -> TierSet:
             period_us,
             str(document.get("period_source", "the file" if "period_ms" in document else _NOT_PUBLISHED)),
             None if document.get("dated") is None else str(document["dated"]),
-            _time_us(document, "burst_ms", 0),
+            burst_us=_time_us(document, "burst_ms", 0),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)

@@ -19,11 +19,11 @@ from .._files import make_directory, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
 from .._progress import left
-from . import access, study, summary
+from . import access, scope, study, summary
 from .directories import LANGUAGES
 from .invoke import check
 from .journal import FILE, Journal
-from .options import burst, name_and_url, names, period, works
+from .options import burst, name_and_url, names, period, starts, works
 from .plan import Plan, tiers_of
 from .price import Price, find
 from .runner import PROGRAM, Runner
@@ -32,6 +32,7 @@ from .tier_sets import check as check_tiers
 
 WORKS_MS = (2.0, 10.0, 100.0, 1000.0)
 REPEATS = 20
+COLD_STARTS = 3
 QUICK_WORKS_MS = (10.0, 100.0)
 QUICK_REPEATS = 6
 QUICK_QUOTA_MS = 1000
@@ -125,6 +126,12 @@ def _add_how(group: Any) -> None:
         metavar="TIME,...",
         help="CPU time that the handler uses per invocation [default: 2ms,10ms,100ms,1s]",
     )
+    add(
+        "--cold-starts",
+        type=starts,
+        metavar="N",
+        help=f"starts of each tier to measure, 0 for none [default: {COLD_STARTS}; with --quick none]",
+    )
     add("--runs", type=count, metavar="N", help=f"invocations of each tier and work [default: {REPEATS}]")
     add(
         "--target",
@@ -158,8 +165,12 @@ def run(options: argparse.Namespace) -> int:
     cpus = usable(machine).cpu_time
     if options.resume is not None:
         directory, plan = _resumed(options)
+        if plan.local:
+            scope.enter(options.words[2:])
     else:
         plan = _plan(options, cpus, machine.architecture, way)
+        if plan.local:
+            scope.enter(options.words[2:])
         directory = make_directory(options.out, study.DEFAULT_DIRECTORY)
     cgroup.remove_stale(PROGRAM, kill=True)
     calibration = None if options.same_work_as is None else _calibration(options.same_work_as, plan)
@@ -338,7 +349,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
         raise WrongUsage("--event is for your own function; give --handler or --invoke too")
     event = None if options.event is None else _event(options.event)
     if options.invoke:
-        for name in ("tiers", "period", "burst", "no_memory_limit"):
+        for name in ("tiers", "period", "burst", "cold_starts", "no_memory_limit"):
             if getattr(options, name):
                 raise WrongUsage(
                     f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones"
@@ -369,6 +380,12 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
         **tiers_of(found),
         price=price,
         period_us=options.period or found.period_us,
+        cold_starts=0
+        if options.quick and options.cold_starts is None
+        else COLD_STARTS
+        if options.cold_starts is None
+        else options.cold_starts,
+        init_unlimited=found.init_unlimited,
         burst_us=found.burst_us if options.burst is None else options.burst,
         works_ms=works_ms,
         repeats=options.runs or (QUICK_REPEATS if options.quick else REPEATS),

@@ -79,6 +79,9 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
 
         invoke = answer
 
+        def start_cold(self, body, limit_s):
+            return answered(body), {"runtime_ns": 20_000_000, "init_ns": 30_000_000}
+
     monkeypatch.setattr(runner, "Place", Instead)
     monkeypatch.setattr(access, "invoke", lambda url, body, limit_s, headers: answered(body))
     monkeypatch.setattr(access.Bearer, "fetch", lambda self: setattr(self, "token", "one"))
@@ -149,6 +152,7 @@ def without_tools(monkeypatch, directory):
         ("tiers --tiers event.json", "event.json has no tiers: 'tiers' is missing"),
         ("tiers --tiers knative:256Mi", "'256Mi' is not a CPU limit and a memory limit, such as knative:500m/256Mi"),
         ("tiers --tiers openfaas:1/1Gi,1/1Gi", "has the same limits twice"),
+        ("tiers --cold-starts few", "is not a number of starts, 0 to 999"),
         ("tiers --burst soon", "is not a time above 0"),
         ("tiers --invoke http://x/ --burst 1ms", "--burst is for functions on this machine"),
         ("tiers --sigv4", "--sigv4 "),

@@ -14,10 +14,10 @@ from swtch import _native
 from swtch._checks import Refused, refuse
 from swtch._errors import WrongUsage
 from swtch._machine import host, host_document
-from swtch.faas import study, summary
+from swtch.faas import cold, study, summary
 from swtch.faas.advice import advise
 from swtch.faas.figures import estimate, look
-from swtch.faas.plan import QUOTA, SWITCHES, WORK, Plan
+from swtch.faas.plan import COLD, QUOTA, SWITCHES, WORK, Plan
 from swtch.faas.price import find, prices
 from swtch.faas.rows import cells, quota_check, rows
 from swtch.faas.tier_sets import Tier, ask, named
@@ -230,6 +230,22 @@ def test_slow_down_and_money_are_of_the_same_round():
     assert large["extra_cheapest"]["usd"]["mean"] == pytest.approx(0.1 * 2.9e-5 - 0.2 * 2.3125e-6)
     assert (free["slowdown"], free["cost_usd"], free["extra_usd"]) == (None, None, None)
     assert small["latency_ns"]["n"] == 8 and small["p90_ns"] > small["latency_ns"]["median"]
+
+
+def test_a_start_is_billed_where_the_platform_bills_it():
+    found = [
+        {**line("128 MB", 30, repeat, COLD), "runtime_ns": 40e6 if repeat else None, "init_ns": 60e6}
+        for repeat in range(2)
+    ]
+    (row,) = cold.rows(plan(), found, find("lambda-x86"))
+    assert (row["n"], row["init_billed"]) == (2, True)
+    assert (row["runtime_ns"]["n"], row["init_ns"]["median"], row["total_ns"]["median"]) == (1, 60e6, 110e6)
+    # 90 and 130 ms of 128 MB, and the request.
+    assert row["cost_usd"]["mean"] == pytest.approx(0.11 * 1.66667e-5 / 8 + 2e-7)
+    (apart,) = cold.rows(plan(), found, replace(GCF, bills_init=False))
+    assert apart["cost_usd"]["mean"] == pytest.approx(0.1 * 2.3125e-6 + 4e-7)
+    assert cold.rows(plan(), lines(), GCF) == [] and cold.text([]) == []
+    assert cold.text([row])[2].split() == ["128", "MB", "2", "40", "60", "30", "110", "$0.429"]
 
 
 def test_failures_and_cold_starts_are_not_in_the_figures():

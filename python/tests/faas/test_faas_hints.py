@@ -55,12 +55,15 @@ def test_a_function_that_waits_is_told_from_one_that_computes():
 
 def test_threads_beyond_the_quota_are_named_where_they_are_stopped():
     four = {"latency_ms": 100, "cpu_ms": 190}
-    one_cpu = {"latency_ms": 190, "cpu_ms": 190, "stopped_ms": 90}
+    one_cpu = {"latency_ms": 188, "cpu_ms": 190, "stopped_ms": 90}
     found = texts(three({"latency_ms": 1900, "cpu_ms": 190, "stopped_ms": 1700}, one_cpu, four))
     assert found == {
         "threads": "Threads beyond the quota: unthrottled the function keeps 1.9 CPUs busy at once, and 1769 MB pays for 1; they use up its 100 ms in 52.6 ms "
-        "of each 100 ms, and then all threads stop; 1 busy thread would be no slower there."
+        "of each 100 ms, and then all threads stop; 1 busy thread would need about 190 ms, and these take 188 ms."
     }
+    # A call of two quotas: threads have both in the time of one and a half.
+    short = {**one_cpu, "latency_ms": 130}
+    assert "threads" not in texts(three({"latency_ms": 1600, "cpu_ms": 190, "stopped_ms": 1500}, short, four))
     alone = {"latency_ms": 100, "cpu_ms": 99}
     assert "threads" not in texts(three({"latency_ms": 990, "cpu_ms": 99, "stopped_ms": 880}, alone, alone))
 

@@ -17,7 +17,7 @@ from faas_host import OWN, ROOT, SCHEMA, STUB, groups_left, needs_groups, tiers_
 from schema_check import faults
 
 from swtch import _cgroup as cgroup
-from swtch.faas import study
+from swtch.faas import study, tiers
 from swtch.faas.command import main
 from swtch.faas.languages import server
 from swtch.faas.plan import Plan
@@ -30,6 +30,8 @@ def place(tmp_path, monkeypatch):
     """A directory to be in; no cgroup and no process is left by any test."""
     needs_groups()
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
+    # One test has them.
+    monkeypatch.setattr(tiers, "COLD_STARTS", 0)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     yield
@@ -45,6 +47,27 @@ def written(directory):
 
 def row_of(document, tier, work_ms):
     return next(row for row in document["rows"] if (row["tier"], row["work_ms"]) == (tier, work_ms))
+
+
+def test_cold_starts_are_rows_of_their_own(tmp_path, capsys):
+    """The function says when its program began; its import takes a while, here in the first call, which also does more."""
+    slow = "import time\ntime.sleep(0.15)\nFIRST = []\ndef f(event, context):\n    FIRST or time.sleep(0.2)\n    FIRST.append(1)\n"
+    (tmp_path / "slow.py").write_text(slow)
+    words = ["tiers", "--handler", "slow:f", "--tiers", tiers_file(tmp_path, (128, 0.9)), "--runs", "2"]
+    assert main([*words, "--cold-starts", "2", "--out", "out"]) == 0
+    document = written("out")
+    assert [(row["tier"], row["n"], row["failed"]) for row in document["cold_starts"]] == [
+        ("128 MB", 2, 0),
+        ("unthrottled", 2, 0),
+    ]
+    for row in document["cold_starts"]:
+        assert row["init_ns"]["minimum"] > 0 and row["first_call_ns"]["minimum"] > 200e6
+        assert row["total_ns"]["minimum"] >= 350e6
+    # They are in no other row.
+    assert all(row["n"] == 2 and row["latency_ns"]["median"] < 150e6 for row in document["rows"])
+    assert "cold start" in capsys.readouterr().out
+    priced = document["cold_starts"][0]["cost_usd"]
+    assert priced["mean"] > next(row["cost_usd"]["mean"] for row in document["rows"] if row["cost_usd"])
 
 
 def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):

@@ -27,6 +27,8 @@ $PYTHON -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, s
 name=work faas tiers --tiers tiers.json --work 80ms --runs 2 --out out/work
 name=resumed faas tiers --resume out/work --runs 3
 $PYTHON wrong.py > out/wrong.json
+name=delegated; $PYTHON delegated.py > out/delegated.txt 2>&1; echo "$name: status $?"
+find /sys/fs/cgroup/delegated | grep swtch | sed 's/^/left: /'
 find /sys/fs/cgroup -name 'swtch-faas*' | sed 's/^/left: /'
 grep . /sys/fs/cgroup/cgroup.controllers | sed 's/^/controllers: /'
 """
@@ -48,6 +50,25 @@ for function, limit_s in (("eats", 60.0), ("forks", 5.0), ("hangs", 2.0)):
         reply, counted = place.invoke(b"{}", limit_s)
         found[function] = [place.group.version, place.group.missing, reply.outcome, reply.why, counted]
 print(json.dumps(found))
+"""
+# A user without any right but to a group that was delegated to it, in which the command itself begins.
+DELEGATED = """\
+import os, sys
+from pathlib import Path
+from swtch.faas.command import main
+root = Path("/sys/fs/cgroup")
+(root / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+given = root / "delegated"
+given.mkdir()
+for place in (given, *(given / f"cgroup.{name}" for name in ("procs", "subtree_control", "threads"))):
+    os.chown(place, 1000, 1000)
+os.mkdir("out/user")
+os.chown("out/user", 1000, 1000)
+(given / "cgroup.procs").write_text(str(os.getpid()))
+os.setgroups([])
+os.setgid(1000)
+os.setuid(1000)
+sys.exit(main(["tiers", "--tiers", "tiers.json", "--work", "80ms", "--runs", "1", "--out", "out/user/work"]))
 """
 TIERS = {"tiers": [{"memory_mb": 64, "cpus": 0.4}], "price": "gcf-1"}
 MODULES = ["fcntl", "swtch.faas.command", "http.server", "importlib", "traceback", "json.decoder"]
@@ -72,8 +93,19 @@ def guest(tmp_path_factory):
     (here / "tiers.json").write_text(json.dumps(TIERS))
     (here / "script.sh").write_text(SCRIPT)
     (here / "wrong.py").write_text(WRONG)
+    (here / "delegated.py").write_text(DELEGATED)
     python = os.path.realpath(sys.executable)
-    copies = ["home", "packages", "functions", "own.py", "tiers.json", "script.sh", "wrong.py", *libraries]
+    copies = [
+        "home",
+        "packages",
+        "functions",
+        "own.py",
+        "tiers.json",
+        "script.sh",
+        "wrong.py",
+        "delegated.py",
+        *libraries,
+    ]
     words = [word for name in copies for word in ("--copy", name)]
     command = [
         str(program),
@@ -132,6 +164,16 @@ def test_what_goes_wrong_in_version_2(guest, function, outcomes):
     if function == "eats":
         assert "memory limit of its tier" in why
         assert 60 << 20 < counted["memory_peak_bytes"] <= 64 << 20
+
+
+def test_a_user_without_rights_has_tiers_in_a_delegated_group(guest):
+    done, out = guest
+    assert "delegated: status 0" in done.stdout, (out / "delegated.txt").read_text()
+    document = study_of(out / "user/work")
+    assert [tier["cgroup_version"] for tier in document["tiers"]] == [2]
+    assert [row["what"] for row in document["unavailable"] if "limit of" in row["what"]] == []
+    small = next(one for one in document["invocations"] if (one["tier"], one["work_ms"]) == ("64 MB", 80))
+    assert small["outcome"] == "complete" and small["group"]["cpu_ns"] > 50e6
 
 
 def test_no_group_is_left(guest):

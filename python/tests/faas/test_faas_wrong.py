@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from faas_host import OWN, STUB, groups_left, needs_groups, tiers_file
 
-from swtch.faas import study
+from swtch.faas import study, tiers
 from swtch.faas.command import main
 
 
@@ -17,6 +17,8 @@ def place(tmp_path, monkeypatch):
     """A directory with functions of one's own; no cgroup and no process is left by any test."""
     needs_groups()
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
+    # One test has them.
+    monkeypatch.setattr(tiers, "COLD_STARTS", 0)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     yield
