@@ -25,6 +25,8 @@ _AS_FAST = 1.1
 """So much longer is hardly noticed."""
 _NEARLY = 1.25
 """So near above a quota is worth a sentence: less CPU time by a fifth would fit."""
+_WAITED = 0.25
+"""Of the rest of a period."""
 _TICK_US = 4_000
 """Of a kernel with `CONFIG_HZ=250`; others have 1 to 10 ms."""
 _FULL = 0.85
@@ -118,7 +120,7 @@ def _waits(tiers: Sequence[_Seen], free: _Seen) -> Hint:
 def _threads(tiers: Sequence[_Seen], free: _Seen) -> Hint:
     """Threads beyond the quota: they use it up together, and then all of them stop.
 
-    Where a call takes few quotas, threads still help: they have those of two periods in the time of one. There nothing is said.
+    Where a call takes few quotas, threads still help: they have those of two periods in the time of one. There is no sentence then.
     """
     if len(free.lines) < _FEWEST or free.cpu_ns is None:
         return None
@@ -153,7 +155,9 @@ def _step(tiers: Sequence[_Seen]) -> Hint:
         cpu_ns, quota_ns = one.cpu_ns, one.quota_ns
         if cpu_ns is None or quota_ns is None or one.stopped < 0.5:
             continue
-        if quota_ns < cpu_ns <= _NEARLY * quota_ns:
+        # The kernel looks at ticks, and may let a call end that exceeds its quota by less.
+        waited = one.latency_ns > cpu_ns + _WAITED * (one.period_us * 1e3 - quota_ns)
+        if waited and quota_ns < cpu_ns <= _NEARLY * quota_ns:
             text = (
                 f"at {one.tier.name} the function uses {duration(cpu_ns)} of CPU time and the quota is {duration(quota_ns)}: "
                 f"with {duration(cpu_ns - quota_ns)} less it would be done within one period, in about {duration(quota_ns)} "
