@@ -46,6 +46,9 @@ pub struct Tiers {
     pub invocations: Vec<Invocation>,
     /// The complete ones, by tier and work.
     pub rows: Vec<TierRow>,
+    /// What new processes took, by tier.
+    #[serde(default)]
+    pub cold_starts: Vec<ColdStart>,
     /// The quota as seen from inside, and the cgroup's own.
     #[serde(default)]
     pub quota_check: Vec<QuotaCheck>,
@@ -224,6 +227,29 @@ pub struct TierRow {
     pub extra_usd: Option<Extra>,
     /// What this tier costs more than the cheapest one.
     pub extra_cheapest: Option<Extra>,
+}
+
+/// What new processes of a tier took.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ColdStart {
+    /// The tier, or [`UNTHROTTLED`].
+    pub tier: String,
+    /// Complete starts, each with its first call.
+    pub n: u32,
+    /// Others.
+    pub failed: u32,
+    /// Until the function's program began; where it does not say when, that is in `init_ns`.
+    pub runtime_ns: Option<Estimate>,
+    /// From there until it was ready.
+    pub init_ns: Option<Estimate>,
+    /// Latency of the first call.
+    pub first_call_ns: Option<Estimate>,
+    /// All of it.
+    pub total_ns: Option<Estimate>,
+    /// Whether the platform bills the start.
+    pub init_billed: Option<bool>,
+    /// The whole bill of the first call, in dollars.
+    pub cost_usd: Option<Estimate>,
 }
 
 /// What a switch cost, its read and write included.

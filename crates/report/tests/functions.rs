@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::visible::visible;
-use swtch_faas::tiers::{Ending, Tiers};
+use swtch_faas::tiers::{ColdStart, Ending, Tiers};
 use swtch_faas::{Document, Response};
 use swtch_report::html::{NamedFaas, ReportError, render_faas};
 use swtch_topology::Unavailable;
@@ -169,6 +169,28 @@ fn here_and_deployed_stand_side_by_side_by_tier() {
     }
     assert!(figure.contains("fill c0") && figure.contains("fill c1") && figure.contains("fill c2"));
     assert!(!page(&documents[..1]).contains("id=\"places\""));
+}
+
+#[test]
+fn cold_starts_have_a_section_where_they_were_measured() {
+    let mut tiers = tiers();
+    assert!(!page(&[of_tiers("gcf", tiers.clone())]).contains("id=\"cold-starts\""));
+    let row = &tiers.rows[0];
+    let start = ColdStart {
+        tier: row.tier.clone(),
+        n: 3,
+        failed: 0,
+        runtime_ns: None,
+        init_ns: row.latency_ns,
+        first_call_ns: row.latency_ns,
+        total_ns: row.latency_ns,
+        init_billed: Some(true),
+        cost_usd: row.cost_usd,
+    };
+    tiers.cold_starts = vec![start];
+    let page = page(&[of_tiers("gcf", tiers)]);
+    let section = visible(part(&page, "cold-starts", "</section>"));
+    assert!(section.contains("128 MB") && section.contains("with the start"), "{section}");
 }
 
 #[test]

@@ -202,18 +202,17 @@ def _of_cost(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Fo
         "ci_low": None,
         "ci_high": None,
     }
-    ends = [one.get(end) for one in (old, new) for end in ("mean_ci_low", "mean_ci_high")]
-    if None in ends:
-        return {
-            **found,
-            "verdict": "unclear",
-            "reason": "ten invocations of each are needed for the interval of a mean",
-        }
-    verdict = "worse" if ends[2] > ends[1] else "better" if ends[3] < ends[0] else "unclear"
+    bounds = [one.get(end) for one in (old, new) for end in ("mean_ci_low", "mean_ci_high")]
+    ends = [float(end) for end in bounds if end is not None]
+    if len(ends) < len(bounds):
+        why = "ten invocations of each are needed for the interval of a mean"
+        return {**found, "verdict": "unclear", "reason": why}
+    old_low, old_high, new_low, new_high = ends
+    verdict = "worse" if new_low > old_high else "better" if new_high < old_low else "unclear"
     return {
         **found,
-        "ci_low": ends[2] / ends[1],
-        "ci_high": ends[3] / ends[0],
+        "ci_low": new_low / old_high,
+        "ci_high": new_high / old_low,
         "verdict": verdict,
         "reason": None,
     }

@@ -163,21 +163,17 @@ def run(options: argparse.Namespace) -> int:
     machine = host()
     way = access.of_options(options)
     cpus = usable(machine).cpu_time
-    if options.resume is not None:
-        directory, plan = _resumed(options)
-        if plan.local:
-            scope.enter(options.words[2:])
-    else:
-        plan = _plan(options, cpus, machine.architecture, way)
-        if plan.local:
-            scope.enter(options.words[2:])
-        directory = make_directory(options.out, study.DEFAULT_DIRECTORY)
-    cgroup.remove_stale(PROGRAM, kill=True)
+    resumed = None if options.resume is None else _resumed(options)
+    plan = _plan(options, cpus, machine.architecture, way) if resumed is None else resumed[1]
     calibration = None if options.same_work_as is None else _calibration(options.same_work_as, plan)
+    if plan.local:
+        scope.enter(options.words[2:])
+    directory = make_directory(options.out, study.DEFAULT_DIRECTORY) if resumed is None else resumed[0]
+    cgroup.remove_stale(PROGRAM, kill=True)
     journal = Journal(directory)
     journal.begin(plan, now())
-    for subject in plan.subjects if calibration is not None else ():
-        if subject not in journal.calibrations:
+    for subject in plan.subjects:
+        if calibration is not None and subject not in journal.calibrations:
             journal.calibrate(subject, calibration)
     price = None if plan.price is None else find(plan.price)
     name = options.name or (

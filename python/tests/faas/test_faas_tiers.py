@@ -70,6 +70,21 @@ def test_cold_starts_are_rows_of_their_own(tmp_path, capsys):
     assert priced["mean"] > next(row["cost_usd"]["mean"] for row in document["rows"] if row["cost_usd"])
 
 
+def test_the_same_work_as_another_study(tmp_path):
+    """Its number of iterations a millisecond, whatever this machine does now."""
+    words = ["tiers", "--tiers", tiers_file(tmp_path, (128, 0.9)), "--work", "2ms", "--runs", "1"]
+    assert main([*words, "--out", "one"]) == 0
+    calibration = written("one")["calibration"]
+    assert main([*words, "--same-work-as", "one", "--out", "two"]) == 0
+    found = written("two")
+    assert found["calibration"] == calibration
+    assert {row["iterations"] for row in found["rows"]} == {
+        row["iterations"] for row in written("one")["rows"]
+    }
+    assert main(["tiers", "--handler", "own:fine", "--same-work-as", "one", "--out", "three"]) == 2
+    assert not (tmp_path / "three").exists()
+
+
 def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
     tiers = tiers_file(tmp_path, (128, 0.1), (1024, 0.9))
     words = [

@@ -1,6 +1,7 @@
 //! The page of serverless functions: what switches and throttling cost them, by memory tier, execution time, language and place.
 
 mod answer;
+mod cold;
 mod figures;
 mod gaps;
 mod machine;
@@ -137,6 +138,7 @@ impl Subject for Document {
         sections.extend(sides::places(subjects));
         sections.extend(work::section(subjects));
         sections.extend(money::section(subjects));
+        sections.extend(cold::section(subjects));
         sections.push(gaps::section(subjects));
         sections.push(quota::section(subjects));
         sections.push(measured::section(subjects));

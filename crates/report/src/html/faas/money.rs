@@ -39,7 +39,8 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     section.unless_empty()
 }
 
-fn million(estimate: Estimate) -> Estimate {
+/// Of a million invocations.
+pub(super) fn million(estimate: Estimate) -> Estimate {
     let Estimate { median, ci_low, ci_high, .. } = estimate;
     Estimate { median: median * MANY, ci_low: ci_low * MANY, ci_high: ci_high * MANY, ..estimate }
 }

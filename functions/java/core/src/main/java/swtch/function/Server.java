@@ -14,6 +14,8 @@ import java.util.concurrent.Executors;
 
 /** The function as a plain server: --listen 127.0.0.1:0, or for Knative on all addresses at PORT with --knative; --lines: without a server. */
 public final class Server {
+    /** When the runtime was up, by the monotonic clock; what follows is initialisation. */
+    private static final long BEGAN_NS = System.nanoTime();
     /** More than any request needs. */
     private static final int MOST_BYTES = 1 << 20;
 
@@ -54,7 +56,7 @@ public final class Server {
     private static void lines() throws IOException {
         var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         var output = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
-        say(output, "{\"ready\":true}");
+        say(output, "{\"ready\":true,\"began_ns\":" + BEGAN_NS + "}");
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             Reply reply = Reply.to("local", line, null, null, () -> say(output, "{\"status\":200,\"document\":{},\"more\":true}"));
             say(output, "{\"status\":" + reply.status() + ",\"document\":" + reply.json() + "}");
