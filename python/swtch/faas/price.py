@@ -124,6 +124,20 @@ class Price:
         least = f", at least {self.minimum_ms:g} ms" if self.minimum_ms else ""
         return f"{self.rounding_ms:g} ms steps{least}"
 
+    def free(self) -> str:
+        """The free allowance of a month, in words.
+
+        >>> find("lambda-arm").free()
+        '1,000,000 requests, 400,000 GB-s'
+        """
+        parts = (
+            (self.free_requests, "requests"),
+            (self.free_gb_seconds, "GB-s"),
+            (self.free_vcpu_seconds, "vCPU-s"),
+            (self.free_ghz_seconds, "GHz-s"),
+        )
+        return ", ".join(f"{amount:,.0f} {unit}" for amount, unit in parts if amount) or "none"
+
     def warning(self, today: datetime.date | None = None) -> str | None:
         """That the table is old, or from the future; `None` when it is not."""
         today = today or datetime.date.today()

@@ -17,7 +17,7 @@ examples:
   swtch faas prices gcf-1
   swtch faas prices --json
 
-Network and free allowances are not included. Exit status: 0 done, 2 wrong usage."""
+Network is not included. A month's free allowance is listed, and is in no bill. Exit status: 0 done, 2 wrong usage."""
 _TIERS = ((128, 0.2 / 2.4), (512, 0.8 / 2.4), (2048, 1.0))
 """MB and CPUs of the columns, as 1st generation functions have them."""
 
@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         *(f"$/s {memory_mb} MB" for memory_mb, _ in _TIERS),
         "$/million requests",
         "billed in",
+        "starts",
+        "free a month",
         "dated",
         "source",
     ]
@@ -56,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
             *(f"{one.usd_per_second(*tier):.3g}" for tier in _TIERS),
             "n/a" if one.usd_per_million_requests is None else f"{one.usd_per_million_requests:g}",
             one.rule(),
+            "n/a" if one.bills_init is None else "billed" if one.bills_init else "free",
+            one.free(),
             one.dated,
             one.source,
         ]

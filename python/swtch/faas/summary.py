@@ -40,6 +40,7 @@ def text(study: Mapping[str, Any]) -> str:
         lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
         lines += table(_HEADER, [_row(row) for row in same], 1)
         lines += _inside(study, same)
+    lines += _free(study)
     lines += cold.text(study["cold_starts"])
     lines += _speed(study)
     lines += _quotas(study["quota_check"])
@@ -115,6 +116,16 @@ def _speed(study: Mapping[str, Any]) -> list[str]:
             f"How fast the machine was: {calibration['tier']} they took {_interval(speed, 1)} ms of CPU time in the rounds."
         )
     return ["", *said]
+
+
+def _free(study: Mapping[str, Any]) -> list[str]:
+    """What a month's allowance pays at the cheapest tier of each work."""
+    best = {(one["tier"], one["work_ms"]) for one in study["advice"] if one["what"] == "cheapest"}
+    return [
+        f"In no bill: a month's free allowance, which pays {row['free_per_month']:,} invocations of {of_work(row['work_ms'])} at {row['tier']}."
+        for row in study["rows"]
+        if row["free_per_month"] is not None and (row["tier"], row["work_ms"]) in best
+    ]
 
 
 def _difference(usd: dict[str, Any]) -> str:

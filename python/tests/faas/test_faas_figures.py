@@ -51,7 +51,7 @@ def test_prices_of_the_first_generation_are_the_published_ones(memory_mb, ghz, u
     ("name", "duration_ms", "billed_ms"),
     [
         ("gcf-1", 1, 100), ("gcf-1", 100, 100), ("gcf-1", 100.1, 200), ("cloud-run", 250, 300), ("lambda-x86", 2.1, 3),
-        ("lambda-arm", 3, 3), ("azure-consumption", 3, 100), ("azure-flex", 20, 1000), ("azure-flex", 1000.5, 1001),
+        ("lambda-arm", 3, 3), ("azure-consumption", 3, 100), ("azure-flex", 20, 1000), ("azure-flex", 1000.5, 1100),
     ],
 )  # fmt: skip
 def test_time_is_billed_as_each_platform_rounds(name, duration_ms, billed_ms):
@@ -529,6 +529,10 @@ def test_the_text_of_a_study(capsys):
     assert disturbed < text.index("10 ms of work:\n")
     assert "worse than they are without.\n" in text
     assert text.startswith("10 ms of work costs least at 2048 MB")
+    assert (
+        "In no bill: a month's free allowance, which pays 833,333 invocations of 10 ms of work at 2048 MB.\n"
+        in text
+    )
     assert "128 MB: 1 timeout: no answer within 1 s" in text
     assert "not available: memory limit of 128 MB: it has none" in text
     assert "7 (+1 failed)" in text and "+$0.231" in text
