@@ -35,7 +35,9 @@ REPEATS = 20
 COLD_STARTS = 3
 QUICK_WORKS_MS = (10.0, 100.0)
 QUICK_REPEATS = 6
-QUICK_QUOTA_MS = 1000
+QUICK_QUOTA_MS = 500
+QUICK_PERIODS = 10
+"""The quota is looked at for as many periods at least."""
 QUICK_S = 55.0
 """After this long `--quick` begins no invocation."""
 LIMIT_S = 300.0
@@ -356,6 +358,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
             raise WrongUsage(f"{access.given(options)} is for deployed functions; give --invoke too")
         found = named(options.tiers or ask(), cpus, architecture)
         check_tiers(found, options.period or found.period_us, cpus)
+    period_us = options.period or found.period_us
     price = options.price_table or found.price
     if price is not None:
         try:
@@ -375,7 +378,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
         name=options.handler or ("swtch handler" if not own else "deployed function"),
         **tiers_of(found),
         price=price,
-        period_us=options.period or found.period_us,
+        period_us=period_us,
         cold_starts=0
         if options.quick and options.cold_starts is None
         else COLD_STARTS
@@ -388,7 +391,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
         seed=options.seed,
         limit_s=options.timeout or LIMIT_S,
         memory_limited=not options.no_memory_limit,
-        quota_ms=QUICK_QUOTA_MS if options.quick else Plan.quota_ms,
+        quota_ms=max(QUICK_QUOTA_MS, QUICK_PERIODS * period_us // 1000) if options.quick else Plan.quota_ms,
         handler=options.handler,
         event=event,
         urls=tuple(url for _, url in options.invoke or ()),

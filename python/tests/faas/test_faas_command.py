@@ -44,6 +44,8 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "my_module.py").write_text("def my_function(event, context):\n    return event\n")
     tiers_file(tmp_path, (128, 0.5)), os.rename("tiers.json", "my-tiers.json")
     shutil.copy(ROOT / "python/swtch/faas/prices/gcf-1.json", "my-prices.json")
+    for name in ("before", "after", "local", "deployed"):
+        shutil.copytree(ROOT / "fixtures/faas/gcf", name)
     yield
     assert groups_left() == []
 
