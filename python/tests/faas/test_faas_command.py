@@ -39,6 +39,8 @@ RESPONSE = json.loads((Path(__file__).with_name("response.json")).read_text())
 def place(tmp_path, monkeypatch):
     """A directory to be in, with what examples name."""
     monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "made-up")
     for name in ("event.json", "my-event.json"):
         (tmp_path / name).write_text("{}")
     (tmp_path / "my_module.py").write_text("def my_function(event, context):\n    return event\n")
