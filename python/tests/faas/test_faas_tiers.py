@@ -283,8 +283,8 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
     assert journal.read_text().startswith(before)
     found = keys(journal)
     assert len(found) == len(set(found))
-    # Eight rounds of three places, eight of switches, five of quotas at two tiers.
-    assert len(found) == 8 * 3 + 8 * 3 + 5 * 2
+    # Eight rounds of three places, eight of switches, five of quotas at two tiers, three cold starts of each place.
+    assert len(found) == 8 * 3 + 8 * 3 + 5 * 2 + 3 * 3
     document = written("out")
     assert {(row["tier"], row["n"]) for row in document["rows"]} == {
         ("64 MB", 8),
