@@ -61,7 +61,7 @@ class _Build:
         ]
         every = []
         for what, one in zip(("key", "value"), new):
-            shape = [1, size.key_heads, "past", size.head]
+            shape: list[int | str] = [1, size.key_heads, "past", size.head]
             self._inputs.append(_value(f"past_{what}.{number}", TensorProto.FLOAT, shape))
             self._nodes.append(
                 helper.make_node("Concat", [f"past_{what}.{number}", one], [f"{what}.{number}"], axis=2)

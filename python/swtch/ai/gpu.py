@@ -1,0 +1,256 @@
+"""`swtch ai gpu`: what a thread that waits for a GPU costs the host, and what it gains, by the three ways of waiting."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import _native
+from .._options import count, counts, each, seconds
+from .._text import duration, table
+from . import cuda, result
+from .options import price, quotas
+from .run import conclude, make_plan
+from .settings import Settings
+from .study import Study, announce
+from .subject import Subject
+from .summarise import Summary, summarise
+from .sweep import Forecast, jobs
+
+DURATION_S = 4.0
+WORK_S = (50e-6, 1e-3, 10e-3)
+"""A small kernel, one of a token's layers, and a whole step."""
+PROCESSES = (1, 4, 16)
+LOADS = ("idle", "busy")
+MONTH_HOURS = 730.0
+"""Of a month, 8,760 hours a year by 12."""
+
+_EXAMPLES = """\
+examples:
+  swtch ai gpu                                          spin, yield and block; 1, 4 and 16 processes; some ten minutes
+  swtch ai gpu --wait spin,block --work 1ms --processes 1 --host idle,busy
+  swtch ai gpu --quota none,1 --price 0.05/vcpu-hour
+
+Exit status: 0 done or no GPU here, 1 failed, 2 wrong usage, 130 interrupted."""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of `swtch ai`."""
+    parser = commands.add_parser(
+        "gpu",
+        help="compare ways of waiting for a GPU: latency, CPU time and switches of the host",
+        description="Let a GPU work for given times and wait for it by spinning, yielding and blocking. Needs the driver, no framework.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "--wait",
+        type=lambda text: each(text, _one_of(tuple(cuda.FLAGS))),
+        default=tuple(cuda.FLAGS),
+        metavar="HOW,...",
+        help="spin, yield, block [default: all three]",
+    )
+    add(
+        "--work",
+        type=lambda text: each(text, seconds),
+        default=WORK_S,
+        metavar="TIME,...",
+        help="how long the GPU works each time [default: 50us,1ms,10ms]",
+    )
+    add(
+        "--processes",
+        type=counts,
+        default=PROCESSES,
+        metavar="N,...",
+        help="processes that share the GPU [default: 1,4,16]",
+    )
+    add(
+        "--host",
+        type=lambda text: each(text, _one_of(LOADS)),
+        default=("idle",),
+        metavar="LOAD,...",
+        help="idle, or busy: a computing process on every CPU beside them [default: idle]",
+    )
+    add(
+        "--quota",
+        type=quotas,
+        default=(None,),
+        metavar="CPUS,...",
+        help="CPU quota of all processes together [default: none]",
+    )
+    add(
+        "--duration",
+        type=seconds,
+        metavar="TIME",
+        help=f"length of each measured phase [default: {DURATION_S:g}s]",
+    )
+    add("--runs", type=count, metavar="N", help="runs of each setting, in mixed order [default: 1]")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the order of runs [default: 0]")
+    add("--price", type=price, metavar="PRICE", help="price of a vCPU-hour, such as 0.05/vcpu-hour")
+    add("--no-record", action="store_true", help="measure latencies and CPU time only, without a recording")
+    add(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"the study's directory [default: {result.DEFAULT_DIRECTORY}]",
+    )
+    add("--name", metavar="NAME", help="the machine's name in the study [default: the directory's name]")
+    add("--json", action="store_true", help="print the study as JSON")
+    parser.set_defaults(run=run, inferences=None, as_loaded=True, load_timeout=60.0, timeout=None)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures; returns the exit status."""
+    try:
+        driver = cuda.Driver()
+    except cuda.NoGpu as error:
+        document = {"schema": "swtch/ai-gpu/1", "gpu": None, "why": str(error)}
+        print(json.dumps(document, indent=1) if options.json else error)
+        return 0
+    gpu = {"name": driver.name(), "driver": driver.version(), "devices": driver.devices}
+    plan = make_plan(options, DURATION_S)
+    study = Study(plan, options.words, options.name, False, options.seed)
+    settings = [
+        Settings(co_located=processes, cpu_quota=quota, device="cuda")
+        for quota in options.quota
+        for processes in options.processes
+    ]
+    forecast = Forecast(plan.duration_s, study.usable.cpu_count)
+    by_load = {
+        load: jobs(_subjects(options, load), settings, options.runs or 1, options.seed)
+        for load in options.host
+    }
+    announce([job for one in by_load.values() for job in one], forecast, plan.directory)
+    for load, todo in by_load.items():
+        with _load(load, study.usable.cpus):
+            study.run(todo, None, forecast)
+        if study.interrupted:
+            break
+    if options.json:
+        return conclude(study, True)
+    study.write()
+    print(text(gpu, summarise(study.runs), options.price), end="")
+    failed = [one for one in study.runs if one["outcome"] != "complete"]
+    for one in failed:
+        print(f"{one['id']}: {one['outcome']}: {one['error']}")
+    print(f"Study: {plan.directory}")
+    return 130 if study.interrupted else 1 if failed else 0
+
+
+def text(gpu: Mapping[str, Any], found: Sequence[Summary], priced: str | None) -> str:
+    """The answer and the table."""
+    lines = [*_answers(found, priced), f"{gpu['name']}, CUDA {gpu['driver']}"]
+    rows = []
+    for one in found:
+        p50, p99, cpu = (
+            one.figures[name] for name in ("latency_p50_ns", "latency_p99_ns", "cpu_ns_per_inference")
+        )
+        if p50 is None or p99 is None:
+            continue
+        work_ns = _work_ns(one)
+        rows.append(
+            [
+                one.workload["name"],
+                str(one.settings.co_located),
+                "none" if one.settings.cpu_quota is None else f"{one.settings.cpu_quota:g}",
+                duration(p50.median),
+                duration(p50.median - work_ns * one.settings.co_located),
+                duration(p99.median),
+                "n/a" if cpu is None else duration(cpu.median),
+                "n/a" if cpu is None else f"{cpu.median / p50.median:.2f}",
+                "n/a" if one.switches is None else f"{one.switches:.1f}",
+            ]
+        )
+    names = [
+        "wait",
+        "processes",
+        "quota",
+        "p50",
+        "beyond the GPU's",
+        "p99",
+        "CPU time",
+        "CPUs a waiter",
+        "switches",
+    ]
+    return "\n".join([*lines, *table(names, rows, 1)]) + "\n"
+
+
+def _answers(found: Sequence[Summary], priced: str | None) -> list[str]:
+    """For each amount of work alone on the GPU: what blocking saves and what it costs."""
+    lines = []
+    alone = {
+        (one.workload["slug"].split(".")[1], _work_ns(one)): one
+        for one in found
+        if one.settings.co_located == 1
+        and one.settings.cpu_quota is None
+        and "busy" not in one.workload["slug"]
+    }
+    for (wait, work_ns), spins in alone.items():
+        blocks = alone.get(("block", work_ns))
+        if wait != "spin" or blocks is None:
+            continue
+        before, after = spins.figures["latency_p50_ns"], blocks.figures["latency_p50_ns"]
+        spent, kept = spins.figures["cpu_ns_per_inference"], blocks.figures["cpu_ns_per_inference"]
+        if before is None or after is None or spent is None or kept is None:
+            continue
+        cpus = spent.median / before.median - kept.median / after.median
+        money = ""
+        if priced is not None:
+            money = f", ${cpus * _native.price(priced) * MONTH_HOURS:.2f} a month"
+        lines.append(
+            f"Work of {duration(work_ns)}: blocking instead of spinning frees {cpus:.2f} CPUs a process{money}, "
+            f"and the median wait is {100 * (after.median / before.median - 1):+.1f} %"
+        )
+    return lines
+
+
+def _subjects(options: argparse.Namespace, load: str) -> list[Subject]:
+    found = []
+    for work_s in options.work:
+        for wait in options.wait:
+            work_ns = round(work_s * 1e9)
+            beside = ", busy host" if load == "busy" else ""
+            slug = f"gpu.{wait}.{work_ns}" + (".busy" if load == "busy" else "")
+            command = (sys.executable, "-m", "swtch.ai.gpu_worker", "--wait", wait, "--work", str(work_ns))
+            variables = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+            name = f"{wait}, {duration(work_ns)}{beside}"
+            found.append(Subject(slug, name, command, group="gpu", variables=variables))
+    return found
+
+
+@contextlib.contextmanager
+def _load(load: str, cpus: Sequence[int]) -> Iterator[None]:
+    """A computing process on each CPU while the block runs, if that is asked for."""
+    others: list[subprocess.Popen[bytes]] = []
+    try:
+        if load == "busy":
+            for cpu in cpus:
+                program = f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile os.getppid() == {os.getpid()}: sum(range(10000))"
+                others.append(subprocess.Popen([sys.executable, "-c", program]))
+        yield
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+
+
+def _work_ns(one: Summary) -> float:
+    return float(one.workload["slug"].split(".")[2])
+
+
+def _one_of(names: Sequence[str]) -> Any:
+    def one(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(names)}")
+        return text
+
+    return one
