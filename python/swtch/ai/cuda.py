@@ -101,7 +101,7 @@ class Waiter:
         driver.call("cuStreamCreate", ctypes.byref(self._stream), 1)
 
     def launch(self, ns: int) -> None:
-        """Lets the GPU work that long; returns when it has been told."""
+        """Lets the GPU work that long; returns when the driver has taken the launch."""
         length = ctypes.c_uint64(ns)
         parameters = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(length), ctypes.c_void_p))
         one = ctypes.c_uint(1)

@@ -27,7 +27,7 @@ _THROUGH = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
 
 
 class ModelFileError(AiError, WrongUsage, ValueError):
-    """A file that is no ONNX model, or from which an input cannot be made."""
+    """A file that is not an ONNX model, or from which an input cannot be made."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def is_file(text: str) -> bool:
 
 
 def read(path: Path) -> ModelFile:
-    """What the file says; raises `ModelFileError` for one that is no model, `AiError` where the package onnx is missing."""
+    """What the file says; raises `ModelFileError` for one that is not a model, `AiError` where the package onnx is missing."""
     try:
         import onnx
     except ImportError as error:
@@ -238,7 +238,7 @@ def _input(one: Any, tables: Mapping[str, int]) -> Input:
         dtype = "object"
     if dtype == "object":
         raise ModelFileError(
-            f"the input {one.name} is no array of numbers; wrap the model in one that takes numbers"
+            f"the input {one.name} is not an array of numbers; wrap the model in one that takes numbers"
         )
     dimensions = []
     for place, dimension in enumerate(tensor.shape.dim):

@@ -109,7 +109,7 @@ def _first(*values: float | None) -> float:
 
 
 def _output_facts(output: Any) -> dict[str, Any]:
-    """What tells one output from another; nothing of one that is no array of numbers."""
+    """What tells one output from another; nothing of one that is not an array of numbers."""
     if getattr(output, "dtype", None) is None or output.dtype.kind not in "biuf" or not output.size:
         return {}
     return {"output_mean": float(output.mean()), "output_crc32": zlib.crc32(output.tobytes())}

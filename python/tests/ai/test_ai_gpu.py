@@ -57,7 +57,7 @@ def test_the_three_ways_differ_as_they_must(driver, tmp_path):
     busy = {wait: one["per_inference"]["cpu_ns"] / one["latency_ns"]["mean"] for wait, one in runs.items()}
     assert busy["block"] < 0.5 * busy["spin"], busy
     if os.geteuid() == 0:
-        # Who sleeps switches once for each wait, who spins does not ask for it.
+        # A thread that sleeps switches once for each wait; one that spins does not ask for it.
         assert runs["block"]["per_inference"]["voluntary"] >= 0.9 > runs["spin"]["per_inference"]["voluntary"]
 
 
