@@ -1,4 +1,4 @@
-"""`swtch ai run --check-overhead MODEL`: the overhead of recording, from one run of which every other interval is recorded.
+"""`swtch ai run --check-overhead`: the overhead of recording, from one run of which every other interval is recorded.
 
 Two processes of one model differ in speed by more than recording may cost: where their memory lies is redrawn. So it is one process, and
 a recorder that comes and goes.
@@ -17,17 +17,16 @@ from .._cgroup import Group
 from .._errors import WrongUsage
 from .._machine import host, usable
 from .account import Sample, account
-from .catalogue import find
 from .contract import now_ns
 from .errors import AiError
 from .evaluate import Seen, disturbed
-from .figures import estimate
+from .figures import Estimate, estimate, latency
 from .launch import Workload, listen
 from .one_run import Job, processes_of, run_once
 from .record import Recorder, recorder
 from .sampler import process_cpu_ns
 from .study import Study, announce, need_models
-from .subject import of_model
+from .subject import Subject, of_program
 from .sweep import Forecast, Grid
 
 PAIRS = 30
@@ -62,8 +61,9 @@ def run_check(options: argparse.Namespace) -> int:
     """Runs a model with a recorder that comes and goes; returns the exit status."""
     from .run import conclude, make_plan
 
-    model = find_one(options)
-    need_models(options.device)
+    subject = find_one(options)
+    if subject.by_worker:
+        need_models(options.device)
     may_use = usable(host())
     settings = Grid(
         options.threads or (may_use.cpu_count,),
@@ -75,10 +75,10 @@ def run_check(options: argparse.Namespace) -> int:
     if len(settings) != 1:
         raise WrongUsage("--check-overhead takes one value of each setting")
     plan = make_plan(options, DURATION_S)
-    study = Study(plan, options.words, options.name, True, options.seed)
+    study = Study(plan, options.words, options.name, subject.by_worker, options.seed)
     pairs = options.runs or PAIRS
     whole_s = pairs * 2 * (plan.duration_s + _CHANGE_S)
-    job = Job(of_model(model, options.weights, options.seed), settings[0])
+    job = Job(subject, settings[0])
     forecast = Forecast(whole_s, may_use.cpu_count)
     announce([job], forecast, plan.directory)
     turns = Turns(pairs, plan.duration_s, plan.directory / f"{job.id}.swtch", study)
@@ -100,13 +100,20 @@ def run_check(options: argparse.Namespace) -> int:
     return conclude(study, options.json)
 
 
-def find_one(options: argparse.Namespace) -> Any:
-    """The model that is asked for. Raises `WrongUsage` when it is not one, or is not to be recorded."""
+def find_one(options: argparse.Namespace) -> Subject:
+    """The workload that is asked for. Raises `WrongUsage` when it is not one, or is not to be recorded."""
+    from .run import named
 
-    models = find(options.check_overhead)
-    if len(models) != 1 or options.no_record:
+    if options.after and options.check_overhead:
+        raise WrongUsage(
+            "--check-overhead takes a model or -- COMMAND, and both were given; give one of them"
+        )
+    if not options.after and not options.check_overhead:
+        raise WrongUsage("--check-overhead needs a model, an ONNX file, or -- COMMAND")
+    found = [of_program(options.after)] if options.after else named(options.check_overhead, options)
+    if len(found) != 1 or options.no_record:
         raise WrongUsage("--check-overhead takes one model and records it; remove --no-record")
-    return models[0]
+    return found[0]
 
 
 class Turns:
@@ -167,7 +174,8 @@ def overhead(
     spans: when inferences began and ended, by the intervals' clock; one that is in two counts for its part in each. samples: what others did.
 
     `throughput_ratio` is of the recorded to the unrecorded interval of each pair. `cpu_ratio` is likewise of the CPU time of an inference,
-    which says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of
+    which says more where others use the machine too. `latency_p50_ratio` and `latency_p99_ratio` are of the inferences that lie in them.
+    `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of
     all; its programs in the kernel are not in it.
     """
     pairs = [_ordered(one, two) for one, two in zip(intervals[::2], intervals[1::2])]
@@ -195,11 +203,28 @@ def overhead(
     return {
         "throughput_ratio": throughput.to_document(),
         "cpu_ratio": None if cpu is None else cpu.to_document(),
+        **{
+            f"latency_{name}_ratio": None if one is None else one.to_document()
+            for name, one in ((name, _latency(name, left_in, spans)) for name in ("p50", "p99"))
+        },
         "pairs": len(left_in),
         "recorder_cpu_share": None if share is None else share.median,
         "bar": 1 - MOST_LOST,
         "disturbed": 0 if left_in is alone else len(whole) - len(alone),
     }
+
+
+def _latency(name: str, pairs: Sequence[Any], spans: Sequence[tuple[int, int]]) -> Estimate | None:
+    """A quantile of latencies in the recorded intervals by that in the others."""
+    ratios = []
+    for pair, _ in pairs:
+        found = [
+            latency([end - begin for begin, end in spans if one.begin_ns <= begin and end <= one.end_ns])
+            for one in pair
+        ]
+        if found[0] is not None and found[1] is not None and found[1][name] > 0:
+            ratios.append(found[0][name] / found[1][name])
+    return estimate(ratios)
 
 
 def _ordered(one: Interval, two: Interval) -> tuple[Interval, Interval]:

@@ -44,6 +44,7 @@ examples:
   swtch ai run --program ./my-workload
   swtch ai run --threads 1,2 -- python my_workload.py --threads {threads}
   swtch ai run --check-overhead resnet-50-v2
+  swtch ai run --check-overhead -- ./my-workload
   swtch ai run --suite ai-benchmark --install
 
 Every value of one list is combined with every value of the others. Inside a list of CPUs, write + instead of a comma: --pin none,0+2-3.
@@ -83,8 +84,10 @@ def _add_what(group: Any) -> None:
     )
     add(
         "--check-overhead",
+        nargs="?",
+        const="",
         metavar="MODEL",
-        help="measure the overhead of recording: run one model with and without a recording, in turn",
+        help="measure the overhead of recording: run one model, or -- COMMAND, with and without a recording, in turn",
     )
     add(
         "--suite",
@@ -287,15 +290,18 @@ def _check_usage(options: argparse.Namespace) -> None:
         "--all": options.all,
         "--program": options.program,
         "-- COMMAND": options.after,
-        "--check-overhead": options.check_overhead,
+        "--check-overhead": options.check_overhead is not None,
         "--suite": options.suite,
     }
     given = [name for name, value in asked.items() if value]
+    if given == ["-- COMMAND", "--check-overhead"]:
+        given.remove("-- COMMAND")
     if not given:
         raise WrongUsage("nothing to run; give models (`swtch ai list`), --quick, --all, or -- COMMAND")
     if len(given) > 1:
         raise WrongUsage(f"{given[0]} and {given[1]} exclude each other; give one of them")
-    if (options.shape or options.input) and not (options.models and own_model.is_file(options.models)):
+    file = options.models or options.check_overhead or ""
+    if (options.shape or options.input) and not own_model.is_file(file):
         raise WrongUsage(
             "--shape and --input are for an ONNX file: swtch ai run model.onnx --shape 1,3,224,224"
         )
@@ -308,16 +314,20 @@ def _check_usage(options: argparse.Namespace) -> None:
 def _subjects(options: argparse.Namespace) -> list[Subject]:
     if options.after or options.program:
         return [of_program(options.after or [options.program])]
-    if options.models and own_model.is_file(options.models):
-        return [own_subject(options.models, options)]
-    spoken = language.find(options.models or "")
-    if spoken is not None:
-        return [of_language(model, options.seed) for model in spoken]
     if options.quick or options.all:
         wanted = [model for model in MODELS if options.all or model.number in QUICK]
-    else:
-        wanted = find(options.models)
-    return [of_model(model, options.weights, options.seed) for model in wanted]
+        return [of_model(model, options.weights, options.seed) for model in wanted]
+    return named(options.models, options)
+
+
+def named(text: str, options: argparse.Namespace) -> list[Subject]:
+    """What a text on the command line means: a file, a language model, or models of the suite. Raises `WrongUsage`."""
+    if own_model.is_file(text):
+        return [own_subject(text, options)]
+    spoken = language.find(text)
+    if spoken is not None:
+        return [of_language(model, options.seed) for model in spoken]
+    return [of_model(model, options.weights, options.seed) for model in find(text)]
 
 
 def own_subject(file: str, options: argparse.Namespace) -> Subject:

@@ -123,6 +123,10 @@ def _overhead(overhead: Mapping[str, Any]) -> str:
     text = f"Recorded intervals have {_interval(ratio)} of the throughput of unrecorded ones"
     if cpu is not None:
         text += f", and an inference takes {_interval(cpu)} of the CPU time"
+    for name, words in (("p50", "median"), ("p99", "99th percentile")):
+        one = overhead.get(f"latency_{name}_ratio")
+        if one is not None:
+            text += f", {_interval(one)} of the {words} of latency"
     if overhead["recorder_cpu_share"] is not None:
         text += f"; the recorder's process took {100 * overhead['recorder_cpu_share']:.2f} % of the CPUs"
     return f"{text}; {overhead['pairs']} pairs, confidence {100 * ratio['confidence']:.0f} %"

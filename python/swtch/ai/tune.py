@@ -16,16 +16,16 @@ from typing import Any
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
 from .._options import seconds
-from . import language, own_model, scheduler, vm
+from . import scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
-from .catalogue import Model, find
+from .catalogue import Model
 from .comparisons import LEVEL, Test, comparable, of, tests
 from .objective import OBJECTIVES, P99, THROUGHPUT, Objective
 from .one_run import Job
-from .run import add_common, add_own, conclude, make_plan, own_subject
+from .run import add_common, add_own, conclude, make_plan, named
 from .settings import Settings, from_document
 from .study import Study, announce, need_models
-from .subject import Subject, of_language, of_model, of_program
+from .subject import Subject, of_program
 from .summarise import Summary, summarise
 from .sweep import Forecast, Grid, jobs
 
@@ -349,17 +349,12 @@ def _subject(options: argparse.Namespace) -> Subject:
         return of_program(options.after)
     if not options.model:
         raise WrongUsage("nothing to tune; give a model (`swtch ai list`) or -- COMMAND")
-    if own_model.is_file(options.model):
-        return own_subject(options.model, options)
-    spoken = language.find(options.model)
-    if spoken is not None:
-        if len(spoken) > 1:
-            raise WrongUsage(f"{options.model} has two phases; tune {spoken[0].slug} or {spoken[1].slug}")
-        return of_language(spoken[0], options.seed)
-    models = find(options.model)
-    if len(models) != 1:
-        raise WrongUsage(f"tune takes one model, and {options.model!r} names {len(models)}")
-    return of_model(models[0], options.weights, options.seed)
+    found = named(options.model, options)
+    if found[0].spoken is not None and len(found) > 1:
+        raise WrongUsage(f"{options.model} has two phases; tune {found[0].slug} or {found[1].slug}")
+    if len(found) != 1:
+        raise WrongUsage(f"tune takes one model, and {options.model!r} names {len(found)}")
+    return found[0]
 
 
 def _tagged(job: Job, tag: str) -> Job:
