@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from .._command import Parser, run
+from . import attach as attach_command
 from . import gpu as gpu_command
 from . import list as list_command
 from . import run as run_command
@@ -28,6 +29,7 @@ examples:
   swtch ai tune resnet-50-v2                            the best settings, with the evidence
   swtch ai run model.onnx                               a model of your own
   swtch ai gpu                                          ways of waiting for a GPU
+  swtch ai attach http://127.0.0.1:8000/predict --rate 20   a server that runs
   swtch ai why ai-study                                 what made its slowest inferences slow
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
@@ -53,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (list_command, run_command, tune_command, why_command, gpu_command):
+    for module in (list_command, run_command, tune_command, attach_command, why_command, gpu_command):
         module.add_to(commands)
     return parser
 

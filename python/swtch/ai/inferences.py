@@ -23,10 +23,24 @@ def write(trace: Path, pids: Sequence[int], said: Sequence[Collector]) -> None:
 
     pids: of the copies. Raises `CommandError` when the file cannot be written.
     """
-    lines = []
-    for pid, one in zip(pids, said, strict=True):
-        begun, ended = list(one.begin_ns), list(one.end_ns)
-        ids = list(range(len(ended)))
-        line = {"event": "spans", "name": NAME, "pid": pid, "begin_ns": begun, "end_ns": ended, "id": ids}
-        lines.append(json.dumps(line) + "\n")
-    replace(place(trace), "".join(lines))
+    copies = zip(pids, said, strict=True)
+    replace(place(trace), "".join(_line(NAME, pid, one.begin_ns, one.end_ns) for pid, one in copies))
+
+
+def write_spans(trace: Path, name: str, pid: int | None, spans: Sequence[tuple[int, int]]) -> None:
+    """The same for other work. pid: of the process that does it; `None` where it may be any that was recorded."""
+    replace(place(trace), _line(name, pid, [begin for begin, _ in spans], [end for _, end in spans]))
+
+
+def _line(name: str, pid: int | None, begin_ns: Sequence[int], end_ns: Sequence[int]) -> str:
+    of = {} if pid is None else {"pid": pid}
+    ids = list(range(len(end_ns)))
+    line = {
+        "event": "spans",
+        "name": name,
+        **of,
+        "begin_ns": list(begin_ns),
+        "end_ns": list(end_ns),
+        "id": ids,
+    }
+    return json.dumps(line) + "\n"

@@ -189,6 +189,24 @@ def listen(workloads: Sequence[Workload], until: Callable[[Workload], bool], lim
     return True
 
 
+def listening_pid(port: int) -> int | None:
+    """The process that listens at a TCP port, the oldest of several; `None` where none can be seen."""
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError), open(table) as lines:
+            for line in list(lines)[1:]:
+                # Local address, state (0A: listening) and inode (proc_pid_net(5)).
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    sockets.add(f"socket:[{fields[9]}]")
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+        # Of another user, or gone.
+        with contextlib.suppress(OSError):
+            if any(os.readlink(f"/proc/{pid}/fd/{fd}") in sockets for fd in os.listdir(f"/proc/{pid}/fd")):
+                return pid
+    return None
+
+
 @contextlib.contextmanager
 def _pinned(cpus: Sequence[int] | None) -> Any:
     """Processes started in the block inherit these CPUs; afterwards this thread has its own again."""

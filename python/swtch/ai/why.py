@@ -112,13 +112,21 @@ def _tail(one: Mapping[str, Any]) -> float:
 
 
 def _said(directory: Path, one: Mapping[str, Any], slowest: str, *more: str) -> str:
-    """What `swtch why` prints. Raises `AiError` with its complaint."""
-    command = [str(binary()), "why", str(directory / one["trace"]), "--slowest", slowest, *more]
+    """What `swtch why` prints of a run. Raises `AiError` with its complaint."""
+    try:
+        return explain(directory / one["trace"], slowest, *more)
+    except (AiError, WrongUsage) as error:
+        raise type(error)(f"{one['id']}: {error}") from None
+
+
+def explain(trace: Path, slowest: str, *more: str) -> str:
+    """What `swtch why` prints of a Trace. Raises `AiError` or `WrongUsage` with its complaint."""
+    command = [str(binary()), "why", str(trace), "--slowest", slowest, *more]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:
         return done.stdout
     complaint = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-    raise (WrongUsage if done.returncode == 2 else AiError)(f"{one['id']}: {complaint}")
+    raise (WrongUsage if done.returncode == 2 else AiError)(complaint.removeprefix("swtch: "))
 
 
 def _first(text: str) -> str:
