@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 LIMIT_S = 30.0
 """For one answer."""
 _AHEAD_NS = 20_000_000
-"""The first request is due so long after the callers have started."""
+"""The first request is due this long after the callers have started."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Sent:
 
 
 def run_load(request: Request, rate_per_s: float, duration_s: float, callers: int) -> Sent:
-    """Sends at that rate for that long, with at most so many requests under way."""
+    """Sends at that rate for that long. callers: the most requests under way."""
     total = max(1, round(rate_per_s * duration_s))
     begins_ns = time.monotonic_ns() + _AHEAD_NS
     lock, taken = threading.Lock(), 0
