@@ -24,6 +24,7 @@ __all__ = [
     "disturbed",
     "doctor",
     "estimate",
+    "holm",
     "load",
     "measure",
     "median",
@@ -37,6 +38,7 @@ __all__ = [
     "schemas",
     "seconds_of",
     "shares",
+    "sign_flip_tests",
     "simulate",
     "summary",
     "sweep",
@@ -111,9 +113,11 @@ def summary(profile: str) -> str: ...
 def estimate(values: Sequence[float], quantiles: Sequence[float]) -> str: ...
 def median(values: Sequence[float]) -> tuple[float, float, float, float] | None: ...
 def quantiles(values: Sequence[float], at: Sequence[float]) -> list[float]: ...
+def holm(p_values: Sequence[float]) -> list[float]: ...
 def rank_tests(
     pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
 ) -> tuple[list[float], list[float]]: ...
+def sign_flip_tests(lists: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]: ...
 def diff(
     old: Sequence[str | os.PathLike[str]], new: Sequence[str | os.PathLike[str]], fail_if: Sequence[str]
 ) -> str: ...

@@ -1,6 +1,7 @@
 //! What must hold in every study of tiers: figures that cannot be true are refused before anything is written or printed.
 
 use crate::Estimate;
+use crate::own::{check_comparison, check_modes};
 use crate::tiers::{CgroupDelta, Ending, Invocation, Tier, TierRow, Tiers};
 use swtch_units::input_error::{Checks, Refused};
 
@@ -25,6 +26,9 @@ pub fn check(tiers: &Tiers) -> Result<(), Refused> {
     }
     let compared = tiers.invocations.iter().map(|one| (one.work_ms, &*one.tier, one.iterations));
     same_work(&mut checks, compared);
+    for one in &tiers.comparisons {
+        check_comparison(&mut checks, one);
+    }
     let compared = tiers.rows.iter().filter(|row| row.n > 0);
     same_work(&mut checks, compared.map(|row| (row.work_ms, &*row.tier, row.iterations)));
     checks.finish()
@@ -121,6 +125,9 @@ fn row(checks: &mut Checks, row: &TierRow, tiers: &Tiers) {
         checks.require(share.ci_high <= 1.0, "rows.throttled_periods_share", || {
             format!("{} is more than all periods, 1, {place}", share.ci_high)
         });
+    }
+    if let Some(modes) = &row.modes {
+        check_modes(checks, modes, &place);
     }
     money(checks, row, &place);
 }

@@ -1,7 +1,8 @@
 //! What switches and throttling cost a serverless function, as data.
 //!
 //! [`response`] holds the types of `swtch/faas/1`: what a handler measured in one invocation, the same in every language. [`tiers`] holds those
-//! of `swtch/faas-tiers/3`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
+//! of `swtch/faas-tiers/3`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`own`] has
+//! what they hold of functions of the user's. [`mod@file`] reads both.
 //! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-3.json`.
 //!
 //! `checks` refuses figures that cannot be true.
@@ -9,6 +10,7 @@
 
 mod checks;
 pub mod file;
+pub mod own;
 pub mod response;
 pub mod tiers;
 

@@ -1,6 +1,7 @@
 //! The types of `swtch/faas-tiers/3`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
 //! `unavailable`. Money is in dollars for one invocation.
 
+use crate::own::{Comparison, Load, Mode, OwnSwitches, Switches};
 use crate::{Estimate, Response};
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,6 +53,12 @@ pub struct Tiers {
     /// The quota as seen from inside, and the cgroup's own.
     #[serde(default)]
     pub quota_check: Vec<QuotaCheck>,
+    /// Variants of the function against each other.
+    #[serde(default)]
+    pub comparisons: Vec<Comparison>,
+    /// How invocations were made that were not one after the other.
+    #[serde(default)]
+    pub load: Option<Load>,
     /// Which tier to take.
     #[serde(default)]
     pub advice: Vec<Advice>,
@@ -80,6 +87,8 @@ pub struct Function {
     pub language: Option<String>,
     /// Its name.
     pub name: String,
+    /// What is called, of a function of the user's own.
+    pub called: Option<String>,
     /// Whether it ran where functions are deployed, and not on this machine.
     pub deployed: bool,
 }
@@ -164,6 +173,8 @@ pub struct Invocation {
     pub latency_ns: Option<u64>,
     /// CPU time of the function itself, by its own process.
     pub function_cpu_ns: Option<u64>,
+    /// How often its tasks were switched out.
+    pub switches: Option<Switches>,
     /// Whether it was the first of its process.
     pub cold: Option<bool>,
     /// What the handler answered; a function of one's own has none.
@@ -215,6 +226,10 @@ pub struct TierRow {
     pub throttled_cpu_ns: Option<Estimate>,
     /// Share of the periods in which the quota stopped it, 0 to 1.
     pub throttled_periods_share: Option<Estimate>,
+    /// The function's own switches.
+    pub own_switches: Option<OwnSwitches>,
+    /// Two latencies, where only a part of the invocations fits into the quota.
+    pub modes: Option<Vec<Mode>>,
     /// Time to that of the same work unthrottled, in the same study.
     pub slowdown: Option<Estimate>,
     /// Dollars for an invocation: its whole bill.

@@ -49,7 +49,7 @@ mod _native {
     #[pymodule_export]
     use crate::simulating::simulate;
     #[pymodule_export]
-    use crate::statistics::{estimate, median, quantiles, rank_tests};
+    use crate::statistics::{estimate, holm_adjusted, median, quantiles, rank_tests, sign_flip_tests};
     #[pymodule_export]
     use crate::studies::{check_run, check_study, check_tiers, disturbed};
     #[pymodule_export]

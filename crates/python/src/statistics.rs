@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use swtch_stats::{
     bootstrap_interval, coefficient_of_variation, holm, mean, median_interval_sorted,
-    quantile_interval_sorted, quantile_sorted, rank_sum, sorted,
+    quantile_interval_sorted, quantile_sorted, rank_sum, sign_flips, sorted,
 };
 
 /// Of all intervals.
@@ -28,6 +28,23 @@ pub(crate) fn estimate(py: Python<'_>, values: Vec<f64>, quantiles: Vec<f64>) ->
 pub(crate) fn rank_tests(py: Python<'_>, pairs: Vec<(Vec<f64>, Vec<f64>)>) -> (Vec<f64>, Vec<f64>) {
     py.detach(|| {
         let bare: Vec<f64> = pairs.iter().map(|(one, other)| rank_sum(one, other).unwrap_or(1.0)).collect();
+        let adjusted = holm(&bare);
+        (bare, adjusted)
+    })
+}
+
+/// p-values corrected by Holm's method for their number.
+#[pyfunction(name = "holm")]
+pub(crate) fn holm_adjusted(p_values: Vec<f64>) -> Vec<f64> {
+    holm(&p_values)
+}
+
+/// Two-sided p-values of the randomisation test of each list of differences of pairs, and the same corrected by Holm's method for their
+/// number, as two lists. A list without a pair has 1.
+#[pyfunction]
+pub(crate) fn sign_flip_tests(py: Python<'_>, lists: Vec<Vec<f64>>) -> (Vec<f64>, Vec<f64>) {
+    py.detach(|| {
+        let bare: Vec<f64> = lists.iter().map(|one| sign_flips(one).unwrap_or(1.0)).collect();
         let adjusted = holm(&bare);
         (bare, adjusted)
     })

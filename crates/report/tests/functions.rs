@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::visible::visible;
+use swtch_faas::own::{Comparison, Mode, OwnSwitches};
 use swtch_faas::tiers::{ColdStart, Ending, Tiers};
 use swtch_faas::{Document, Response};
 use swtch_report::html::{NamedFaas, ReportError, render_faas};
@@ -276,6 +277,47 @@ fn switches_of_the_projects_handler_are_named_beside_a_function_of_ones_own() {
     assert!(text.contains("made by swtch’s own handler next to the function"));
     assert!(text.contains("Switch of swtch’s handler, median"));
     assert!(!visible(&page(&[of_tiers("gcf", tiers())])).contains("own handler"));
+}
+
+#[test]
+fn a_functions_own_switches_variants_and_two_latencies_are_on_the_page() {
+    let mut own = tiers();
+    let plain = page(&[of_tiers("own", own.clone())]);
+    assert!(!plain.contains("id=\"own\""));
+    let latency = own.rows[0].latency_ns.unwrap();
+    let one = swtch_faas::Estimate { median: 5.0, ci_low: 4.0, ci_high: 6.0, ..latency };
+    own.rows[0].own_switches = Some(OwnSwitches {
+        voluntary: one,
+        involuntary: one,
+        counted_by: Some("getrusage".to_owned()),
+        time_ns: Some(13_000.0),
+        usd: Some(1e-9),
+    });
+    let slow = swtch_faas::Estimate { median: 2.0 * latency.median, ..latency };
+    let mode = |latency_ns, stopped_share| Mode { latency_ns, share: 0.5, stopped_share };
+    own.rows[0].modes = Some(vec![mode(latency, 0.0), mode(slow, 1.0)]);
+    own.comparisons = vec![Comparison {
+        tier: own.rows[0].tier.clone(),
+        work_ms: own.rows[0].work_ms,
+        function: "two threads".to_owned(),
+        against: "one thread".to_owned(),
+        times_as_fast: swtch_faas::Estimate { median: 1.3, ci_low: 1.2, ci_high: 1.4, ..latency },
+        p_value: 0.001,
+        p_adjusted: 0.002,
+        verdict: "faster".to_owned(),
+    }];
+    swtch_faas::check(&own).unwrap();
+    let page = page(&[of_tiers("own", own)]);
+    assert!(page.contains("id=\"own\"") && page.contains("id=\"figure-two-latencies-0\""));
+    let text = visible(&page);
+    for words in [
+        "two threads against one thread, round by round",
+        "fits into the quota",
+        "Switches of the function in an invocation",
+        "13 µs",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
 }
 
 #[test]

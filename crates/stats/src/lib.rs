@@ -1,5 +1,5 @@
 //! Pure statistics for noisy, one-sided measurements. It has quantiles, distribution-free and bootstrap intervals,
-//! a test of normality, a rank test and the correction for many tests. It also has autocorrelation, change points,
+//! a test of normality, a rank test, a test of pairs and the correction for many tests. It also has autocorrelation, change points,
 //! and the comparison of two builds or machines.
 //!
 //! Everything takes `&[f64]`, apart from the histogram and its quantiles, whose values are whole numbers. Functions named
@@ -7,7 +7,7 @@
 //! meaningless but never causes a panic. The random methods take a seed and give the same answer for the same seed on every
 //! machine.
 //!
-//! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`, `cluster_ratio`; `comparison`, `rank_sum`, `multiple_tests`;
+//! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`, `cluster_ratio`; `comparison`, `rank_sum`, `sign_flips`, `multiple_tests`;
 //! `moments`, `normality`, `normal_distribution`, `student_distribution`; `autocorrelation`, `change_points`, `line_fit`, `outliers`;
 //! `rng`.
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ mod quantile_interval;
 mod quantiles;
 mod rank_sum;
 mod rng;
+mod sign_flips;
 mod student_distribution;
 
 pub use autocorrelation::lag1_autocorrelation;
@@ -50,3 +51,4 @@ pub use quantile_interval::{QuantileInterval, quantile_interval_sorted};
 pub use quantiles::{median, median_in_place, quantile_sorted, sorted};
 pub use rank_sum::rank_sum;
 pub use rng::Rng;
+pub use sign_flips::sign_flips;

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import _native
 from .._text import capitalised, duration, figure
 from .figures import TARGET_QUANTILE, look, of_difference, of_money, quantile
 from .rows import Cell, cheapest, paired
@@ -17,6 +19,8 @@ FEWEST_FOR_TARGET = 16
 """Invocations from which on there is that much: 0.9^16 is below 20 %."""
 _Z = 0.842
 """Of a normal distribution, 80 % are below this many standard deviations above its mean."""
+LEVEL = 0.05
+"""The chance that a study of equal tiers, or of equal functions, reports any difference."""
 _FEWEST = 5
 """Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be distinguished."""
 _AS_GIVEN = 6
@@ -66,7 +70,12 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
         more = of_money(look(paired(cell.cost_usd, best.cost_usd, lambda one, other: one - other)))
         if cell is not best and not cell.failed and more is not None:
             others.append({"tier": cell.tier, "more_usd": more})
-    as_cheap = [one["tier"] for one in others if of_difference(one["more_usd"])[1] <= 0]
+    told = _told_apart(same)
+    as_cheap = [
+        one["tier"]
+        for one in others
+        if of_difference(one["more_usd"])[1] <= 0 or not told[frozenset((best.tier, one["tier"]))]
+    ]
     text = f"{of_work(best.work_ms)} costs least at {best.tier}: {money(cost['mean'])} a million invocations"
     if cost["mean_ci_low"] is not None:
         text += f" ({money(cost['mean_ci_low'])} to {money(cost['mean_ci_high'])})"
@@ -84,6 +93,17 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
     evidence = {"cost_usd": cost, "others": others, "n": n}
     return _advice("cheapest", text, best.work_ms, best.tier, evidence)
+
+
+def _told_apart(same: Sequence[Cell]) -> dict[frozenset[str], bool]:
+    """Which pairs of tiers have bills that differ, round by round, after Holm's correction for all pairs.
+
+    The cheapest of equal tiers is one by chance: a test of it alone against the others would find a difference too often.
+    """
+    pairs = list(itertools.combinations([cell for cell in same if cell.cost_usd], 2))
+    lists = [paired(one.cost_usd, other.cost_usd, lambda a, b: a - b) for one, other in pairs]
+    _, adjusted = _native.sign_flip_tests(lists)
+    return {frozenset((one.tier, other.tier)): p <= LEVEL for (one, other), p in zip(pairs, adjusted)}
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
@@ -121,6 +141,22 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
     cell, bound = min(missing, key=lambda one: float(one[1]["p90_ns"]))
     text = f"no tier has {work} done within {limit}; the fastest is {cell.tier}: {_said(bound, target_ns)}"
     return _advice("meets target", text, cell.work_ms, None, {**evidence, **bound})
+
+
+def two_ways(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Tiers in which some invocations fit into the quota and others do not: no single latency describes them."""
+    found = []
+    for row in rows:
+        if not row["modes"]:
+            continue
+        fast, slow = row["modes"]
+        text = (
+            f"{of_work(row['work_ms'])} has two latencies at {row['tier']}: {duration(fast['latency_ns']['median'])} where it fits "
+            f"into the quota ({100 * fast['share']:.0f} % of invocations), and {duration(slow['latency_ns']['median'])} where it does not"
+        )
+        evidence = {"modes": row["modes"], "n": row["n"]}
+        found.append(_advice("two latencies", text, row["work_ms"], row["tier"], evidence))
+    return found
 
 
 def _mean_cost(cell: Cell) -> float:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,6 +90,23 @@ def made(recipe: Recipe) -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
     _forget(into, recipe.name, directory)
     return directory
+
+
+def said_by(
+    words: Sequence[str], doing: str, environment: Mapping[str, str] | None = None, at: Path | None = None
+) -> str:
+    """The standard output of a tool. Raises `CommandError` with the line that says why it failed."""
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, cwd=at, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandError(f"{doing} failed: {one_line(str(error))}") from None
+    if done.returncode != 0:
+        why = reason(done.stderr) or f"{words[0]} ended with status {done.returncode}"
+        raise CommandError(f"{doing} failed: {one_line(why)}")
+    return done.stdout
 
 
 def tool(name: str, doing: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -72,15 +73,15 @@ class Journal:
             raise CommandError(f"{self.path} cannot be written ({error.strerror})") from None
         self.plan = plan
 
-    def add(self, line: Line) -> None:
-        """Takes an invocation; it is on the disk when this returns."""
+    def add(self, *lines: Line) -> None:
+        """Takes invocations; they are on the disk when this returns."""
         try:
-            self._append(line)
+            self._append(*lines)
         except OSError as error:
             raise CommandError(
                 f"{self.path} cannot be written ({error.strerror}); its entries are kept, and --resume continues"
             ) from None
-        self.lines.append(line)
+        self.lines += lines
 
     def calibrate(self, subject: str, calibration: dict[str, Any]) -> None:
         """Takes a calibration; it is on the disk when this returns, and a resumed study has the same."""
@@ -93,12 +94,14 @@ class Journal:
     def close(self) -> None:
         """Lets the file go."""
         if self._file is not None:
-            self._file.close()
+            # Closing writes what could not be written before, such as on a full disk, and that has been reported.
+            with contextlib.suppress(OSError):
+                self._file.close()
             self._file = None
 
-    def _append(self, line: Mapping[str, Any]) -> None:
+    def _append(self, *lines: Mapping[str, Any]) -> None:
         assert self._file is not None
-        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+        self._file.write("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines))
         self._file.flush()
         os.fsync(self._file.fileno())
 

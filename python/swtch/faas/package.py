@@ -13,6 +13,7 @@ from typing import Any
 
 from .._errors import CommandError, WrongUsage
 from .directories import LANGUAGES
+from .own_package import own_source
 from .platforms import ARCHITECTURES, PLATFORMS, Platform
 
 _EXAMPLES = """\
@@ -23,6 +24,7 @@ examples:
   swtch faas package python --platform knative -o handler
   swtch faas package go --platform lambda --architecture arm64 -o handler.zip
   swtch faas package java --platform gcf -o handler
+  swtch faas package node --handler dist/app:handler --platform gcf -o mine
 
 A name that ends in .zip, .tar or .tar.gz makes an archive; any other name makes a directory. Exit status: 0 done, 1 failed, 2 wrong usage."""
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -39,6 +41,11 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("language", choices=LANGUAGES, help="the handler's language")
+    add(
+        "--handler",
+        metavar="HANDLER",
+        help="your own function in that language, as of swtch faas tiers, in place of the project's handler",
+    )
     add("--platform", choices=PLATFORMS, required=True, help="the platform to package for")
     add("-o", "--out", type=Path, required=True, metavar="FILE", help="the archive or directory to write")
     add(
@@ -51,7 +58,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes it; returns the exit status."""
-    platform = Platform(options.language, options.platform, options.architecture)
+    platform = Platform(
+        options.language, options.platform, options.architecture, own_source(options.handler, options)
+    )
     if options.architecture is not None and not platform.is_compiled_for_one:
         raise WrongUsage(
             f"--architecture is for handlers that are compiled for one machine; {options.language} for {options.platform} runs on any"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .own import OwnFunction
 from .tier_sets import UNTHROTTLED, Tier, TierSet
 
 WORK, SWITCHES, QUOTA, COLD = "work", "switches", "quota", "cold"
@@ -19,6 +21,10 @@ QUOTA_ROUNDS = 5
 """Likewise the quota."""
 NO_WORK_MS = 1000.0
 """How long switches are measured in addition to a function with its own work."""
+FEWEST_REQUESTS = 10
+"""Of a round under load, where nothing else is asked for."""
+_LOAD_S = 2.0
+"""So long a round of an open loop takes at least."""
 _SWITCHES_PER_BATCH = 200
 _MOST_BATCHES = 5000
 _OVERHEAD_S = 0.01
@@ -32,7 +38,7 @@ class Job:
     """One invocation to be made."""
 
     subject: str
-    """Which function: a language, `own`, or `url`."""
+    """Which function: a language, the name of one of the user's, or `url`."""
     tier: str
     """The tier's name, or `unthrottled`."""
     purpose: str
@@ -40,7 +46,9 @@ class Job:
     work_ms: float
     """How much work, or for how long switches are measured."""
     repeat: int
-    """Which round, from 0."""
+    """Which round, from 0. Under load: the first of the round's invocations, which count on."""
+    requests: int = 1
+    """How many invocations it makes, more than one under load."""
 
     @property
     def key(self) -> tuple[str, str, str, float, int]:
@@ -55,7 +63,7 @@ class Plan:
     kind: str
     """`handler`, `own` or `url`."""
     subjects: tuple[str, ...]
-    """Languages of the handler; `own`; `url`."""
+    """Languages of the handler; names of the user's functions, or `own`, where there is one; `url`."""
     name: str
     """The function, in words."""
     tier_set: str
@@ -90,8 +98,16 @@ class Plan:
     """Whether tiers limit memory as well."""
     quota_ms: int = 2000
     """How long a quota is looked at from inside."""
-    handler: str | None = None
-    """`module:function`."""
+    functions: tuple[OwnFunction, ...] = ()
+    """The user's own, as many as subjects."""
+    path: str = "/"
+    """Where those are asked that answer HTTP."""
+    rate_per_s: float | None = None
+    """Of an open loop: requests are due at these times, whatever became of earlier ones."""
+    concurrency: int = 1
+    """How many invocations may be under way at once."""
+    requests: int = 0
+    """Of each round under load; 0: as `requests_per_round` has it."""
     event: str | None = None
     """The event for the user's function, JSON."""
     urls: tuple[str, ...] = ()
@@ -116,6 +132,26 @@ class Plan:
         """Names of the tiers, and of what they are compared with."""
         return [tier.name for tier in self.tiers] + ([UNTHROTTLED] if self.local else [])
 
+    @property
+    def under_load(self) -> bool:
+        """Whether invocations are not made one after the other."""
+        return self.rate_per_s is not None or self.concurrency > 1
+
+    @property
+    def requests_per_round(self) -> int:
+        """Invocations of each tier and work in a round."""
+        if not self.under_load:
+            return 1
+        return self.requests or max(
+            FEWEST_REQUESTS, 4 * self.concurrency, math.ceil(_LOAD_S * (self.rate_per_s or 0))
+        )
+
+    def own(self, subject: str) -> OwnFunction:
+        """The user's function of that name. Raises `KeyError`."""
+        if len(self.functions) == 1:
+            return self.functions[0]
+        return next(one for one in self.functions if one.name == subject)
+
     def jobs(self) -> list[Job]:
         """All invocations, round by round. Each round has everything once, in an order of its own, so that other load on the machine
         affects all tiers equally.
@@ -129,14 +165,17 @@ class Plan:
 
     def _round(self, repeat: int) -> list[Job]:
         found = []
+        many = self.requests_per_round
         for subject in self.subjects:
+            # The project's handler measures the tiers once, however many functions of the user's are in them.
+            measures = self.measures and (self.kind != "own" or subject == self.subjects[0])
             for place in self.places():
-                found += [Job(subject, place, WORK, work, repeat) for work in self.works_ms]
-                if self.measures and repeat < SWITCH_ROUNDS:
+                found += [Job(subject, place, WORK, work, repeat * many, many) for work in self.works_ms]
+                if measures and repeat < SWITCH_ROUNDS:
                     found += [Job(subject, place, SWITCHES, work, repeat) for work in self.switch_lengths_ms]
                 if self.local and repeat < self.cold_starts:
                     found.append(Job(subject, place, COLD, self.works_ms[0], repeat))
-                if self.measures and place != UNTHROTTLED and repeat < QUOTA_ROUNDS:
+                if measures and place != UNTHROTTLED and repeat < QUOTA_ROUNDS:
                     found.append(Job(subject, place, QUOTA, 0, repeat))
         return found
 
@@ -173,7 +212,9 @@ class Plan:
             return _OVERHEAD_S + self.quota_ms / 1e3
         if job.purpose == SWITCHES:
             return _OVERHEAD_S + job.work_ms / 1e3
-        return _OVERHEAD_S + job.work_ms / 1e3 * slower
+        if job.requests > 1 and self.rate_per_s is not None:
+            return _OVERHEAD_S + max(job.requests / self.rate_per_s, job.work_ms / 1e3 * slower)
+        return job.requests * (_OVERHEAD_S + job.work_ms / 1e3 * slower) / self.concurrency
 
     def to_document(self) -> dict[str, Any]:
         """As the journal has it."""
@@ -186,6 +227,11 @@ def from_document(document: Mapping[str, Any]) -> Plan:
         key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
     }
     values["tiers"] = tuple(Tier(**tier) for tier in document["tiers"])
+    # Journals of an older swtch have one function in Python at most.
+    handler = values.pop("handler", None)
+    values["functions"] = tuple(OwnFunction(**one) for one in document.get("functions", ()))
+    if handler is not None:
+        values["functions"] = (OwnFunction(handler, "python", handler),)
     return Plan(**values)
 
 

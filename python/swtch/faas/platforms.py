@@ -43,9 +43,12 @@ _TOOLS = {"go": ("go",), "java": ("mvn", "java")}
 class Platform:
     """A language's handler on a platform. Raises `CommandError` when its directory does not say how."""
 
-    def __init__(self, language: str, name: str, architecture: str | None = None) -> None:
-        """architecture: the one to compile for; this machine's when `None`."""
-        self.source = directory(language)
+    def __init__(
+        self, language: str, name: str, architecture: str | None = None, source: Path | None = None
+    ) -> None:
+        """architecture: the one to compile for; this machine's when `None`. source: in place of the language's directory, with a function of
+        the user's own."""
+        self.source = source or directory(language)
         """The language's directory."""
         self.language, self.name = language, name
         self.architecture = architecture or _HERE.get(machine.machine(), machine.machine())
@@ -159,11 +162,20 @@ class Platform:
             doing=f"compiling the handler in {NAMES[self.language]}",
             tools=_TOOLS[self.language],
             words=tuple(_filled(word, values) for word in self._of[which][1:]),
-            sources=self.source,
+            sources=self._sources,
             environment={name: _filled(text, values) for name, text in environment.items()},
         )
         self._done[which] = made(recipe)
         return self._done[which]
+
+    @property
+    def _sources(self) -> Path:
+        """What is compiled: of a function in Java, which Lambda calls by itself, only what serves it here."""
+        return (
+            self.source
+            if (self.source / "pom.xml").is_file() or self.language != "java"
+            else directory("java")
+        )
 
     def _renamed(self, place: str, data: bytes) -> bytes:
         """A file in Go as it is in the module that the platform wants it in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,14 @@ class Cell:
     """Time that the quota stopped it, summed over CPUs."""
     stopped: list[float] = field(default_factory=list)
     """The share of its periods in which the quota stopped it."""
+    voluntary: dict[int, float] = field(default_factory=dict)
+    """By round, how often its tasks waited of themselves, of those that were counted."""
+    involuntary: dict[int, float] = field(default_factory=dict)
+    """Likewise how often the kernel took the CPU from them, as a quota does."""
+    counted_by: str | None = None
+    """What counted them: `getrusage` inside, or `proc` from outside."""
+    stops: dict[int, bool] = field(default_factory=dict)
+    """By round, whether the quota stopped it."""
     iterations: int | None = None
     """Of the work; `None` where a function brings its own."""
     failed: int = 0
@@ -73,7 +82,13 @@ def _count(cell: Cell, line: Line) -> None:
         if group.get("cpu_ns") is not None:
             # Two clocks of the kernel may differ by a little.
             cell.overhead_ns[line["repeat"]] = max(0, group["cpu_ns"] - own_ns)
+    switched = line.get("switches")
+    if switched is not None:
+        cell.voluntary[line["repeat"]] = switched["voluntary"]
+        cell.involuntary[line["repeat"]] = switched["involuntary"]
+        cell.counted_by = switched["counted_by"]
     if group.get("throttled_ns") is not None:
+        cell.stops[line["repeat"]] = group["throttled_ns"] > 0
         cell.throttled_ns.append(group["throttled_ns"])
     if group.get("periods") is not None and group.get("periods_throttled") is not None:
         # Where no period ended, none stopped it. The kernel reads the two one after the other, so that one may end between.
@@ -142,6 +157,8 @@ def _row(
         "overhead_cpu_ns": estimate(list(cell.overhead_ns.values())),
         "throttled_cpu_ns": estimate(cell.throttled_ns),
         "throttled_periods_share": estimate(cell.stopped),
+        "own_switches": own_switches(plan, cell, switch, price),
+        "modes": modes(cell) if cell.tier != UNTHROTTLED else None,
         "slowdown": None if free is None or free is cell else estimate(slowdown(cell, free)),
         "cost_usd": of_money(look(list(cell.cost_usd.values()))),
         "request_usd": None if price is None or not cell.cost_usd else price.request_usd,
@@ -176,6 +193,63 @@ def paired(
 ) -> list[float]:
     """`combine` of the two values of each round that has both: a disturbance of a round affects both of them."""
     return [combine(of[repeat], to[repeat]) for repeat in sorted(of) if to.get(repeat)]
+
+
+def own_switches(plan: Plan, cell: Cell, switch: Any, price: Price | None) -> dict[str, Any] | None:
+    """What the function's own switches take; `None` where they were not counted, and for the project's handler, which measures beside its work.
+
+    Their time is that of as many switches as the handler measured in the tier, each with its read and write.
+    """
+    if not cell.voluntary or plan.kind == "handler":
+        return None
+    voluntary, involuntary = (estimate(list(of.values())) for of in (cell.voluntary, cell.involuntary))
+    assert voluntary is not None and involuntary is not None
+    each = (switch or {}).get("median") or {}
+    time_ns = None if not each else (voluntary["median"] + involuntary["median"]) * each["median"]
+    tier = _tier(plan, cell.tier)
+    usd = None
+    if time_ns is not None and cell.cost_usd and price is not None and tier is not None:
+        usd = time_ns / 1e9 * price.usd_per_second(tier.memory_mb or 0, tier.cpus or 0.0)
+    return {
+        "voluntary": voluntary,
+        "involuntary": involuntary,
+        "counted_by": cell.counted_by,
+        "time_ns": time_ns,
+        "usd": usd,
+    }
+
+
+def modes(cell: Cell) -> list[dict[str, Any]] | None:
+    """The two latencies of a tier whose quota a part of the invocations fits into; `None` where there is one.
+
+    The latencies are split where that leaves least variance of their logarithms. Both parts have a tenth of the invocations at least,
+    and three; the slower one takes half as long again, the gap between them is half of that, and the quota stopped more of it.
+    """
+    rounds = sorted(cell.latency_ns, key=lambda repeat: cell.latency_ns[repeat])
+    fewest = max(3, math.ceil(len(rounds) / 10))
+    if len(rounds) < 2 * fewest or len(cell.stops) < len(rounds):
+        return None
+    logs = [math.log(max(1.0, cell.latency_ns[repeat])) for repeat in rounds]
+    at = min(range(1, len(logs)), key=lambda place: _scatter(logs[:place]) + _scatter(logs[place:]))
+    fast, slow = rounds[:at], rounds[at:]
+    if min(len(fast), len(slow)) < fewest:
+        return None
+    middles = [estimate([cell.latency_ns[repeat] for repeat in part]) for part in (fast, slow)]
+    assert middles[0] is not None and middles[1] is not None
+    apart_ns = middles[1]["median"] - middles[0]["median"]
+    gap_ns = cell.latency_ns[slow[0]] - cell.latency_ns[fast[-1]]
+    stopped = [sum(cell.stops[repeat] for repeat in part) / len(part) for part in (fast, slow)]
+    if apart_ns < middles[0]["median"] / 2 or gap_ns < apart_ns / 2 or stopped[1] <= stopped[0]:
+        return None
+    return [
+        {"latency_ns": middle, "share": len(part) / len(rounds), "stopped_share": share}
+        for middle, part, share in zip(middles, (fast, slow), stopped)
+    ]
+
+
+def _scatter(values: Sequence[float]) -> float:
+    middle = sum(values) / len(values)
+    return sum((value - middle) ** 2 for value in values)
 
 
 def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:

@@ -6,15 +6,17 @@ import contextlib
 import datetime
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._progress import Progress, left
+from . import load, switches
 from .access import Access
 from .calibration import Calibration, calibrate
+from .http_server import HttpServer
 from .invoke import CALL_SCHEMA, Reply
 from .journal import Journal, Line
 from .languages import Command, server
@@ -31,6 +33,8 @@ NO_GROUP = (
 )
 GIVE_UP = 3
 """A tier is given up after this many failed starts in a row."""
+MEASURES = "swtch handler"
+"""What measures the tiers beside functions of the user's own."""
 _MB = 1 << 20
 _WARM_UPS = 2
 _WRITE_EVERY_S = 30.0
@@ -49,7 +53,9 @@ class Place:
         plan: Plan,
         tier: Tier | None,
         stack: contextlib.ExitStack,
+        over_http: bool = False,
     ) -> None:
+        """over_http: whether the function answers HTTP, and not lines."""
         self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
         if self.group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=self.group.why))
@@ -60,17 +66,25 @@ class Place:
         self._period_us, self._init_unlimited = plan.period_us, plan.init_unlimited
         told = Command(command.words, {**command.environment, **said_of(tier)})
         limited = "processes" not in dict(self.group.missing) and self.group.directory is not None
-        self._server = Server(told, self.group, processes=None if limited else PROCESSES)
+        most = None if limited else PROCESSES
+        self._server = (
+            HttpServer(told, self.group, processes=most, path=plan.path)
+            if over_http
+            else Server(told, self.group, processes=most)
+        )
         stack.callback(self._server.stop)
 
     def invoke(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any] | None]:
         """Makes an invocation, which is given up after `limit_s`; returns its outcome, and what the group counted during it. Raises `NotStarted`."""
-        self._ready()
+        self.ready()
         self.group.reset_memory_peak()
-        before = self.group.settled_counters()
+        before, switched = self.group.settled_counters(), switches.counts(self.group)
         reply = self._server.invoke(body, limit_s)
         ended = None if reply.outcome == "complete" else self._server.ended(before.oom_kills)
         after = self.group.settled_counters()
+        counted = _difference(before, after)
+        if counted is not None and reply.outcome == "complete":
+            counted["switches"] = switches.between(switched, switches.counts(self.group))
         if ended is not None and reply.outcome != "timeout":
             reply = Reply(ended[0], reply.latency_ns, ended[1])
         if (
@@ -79,7 +93,7 @@ class Place:
             or (reply.outcome != "complete" and self._server.is_oversized)
         ):
             self._server.stop()
-        return reply, _difference(before, after)
+        return reply, counted
 
     def start_cold(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any]]:
         """Starts it anew and makes its first invocation; returns its outcome, and how long which part took. Raises `NotStarted`."""
@@ -111,7 +125,17 @@ class Place:
             "init_ns": ready_ns - (began_ns if known and began_ns is not None else started_ns),
         }
 
-    def _ready(self) -> None:
+    def invoke_beside_others(self, body: bytes, limit_s: float) -> Reply:
+        """An invocation while others are under way: nothing is read of the cgroup, and a function that failed is not ended."""
+        return self._server.invoke(body, limit_s)
+
+    def end_unless_ready(self) -> None:
+        """Ends a function that does not answer any more, so that the next invocation starts it anew."""
+        if not self._server.ready:
+            self._server.stop()
+
+    def ready(self) -> None:
+        """Starts the function and warms it up, unless it runs. Raises `NotStarted`."""
         if self._server.ready:
             return
         self._server.stop()
@@ -129,9 +153,15 @@ class Runner:
     """Makes the invocations that a journal does not have yet."""
 
     def __init__(
-        self, plan: Plan, journal: Journal, write: Callable[[], None], access: Access | None = None
+        self,
+        plan: Plan,
+        journal: Journal,
+        write: Callable[[], None],
+        access: Access | None = None,
+        commands: Mapping[str, Command] | None = None,
     ) -> None:
-        """write: brings the document up to date; is called now and then. access: how deployed functions are invoked."""
+        """write: brings the document up to date; is called now and then. access: how deployed functions are invoked.
+        commands: what starts functions of the user's, by subject."""
         self._access = access or Access()
         self.plan, self.journal = plan, journal
         self.given_up: dict[tuple[str, str], str] = {}
@@ -142,8 +172,8 @@ class Runner:
         """The version of each tier's cgroup."""
         self._write = write
         self._progress = Progress()
-        self._places: dict[tuple[str, str], Place] = {}
-        self._commands: dict[str, Command] = {}
+        self._places: dict[tuple[str, str, int], Place] = {}
+        self._commands = dict(commands or {})
 
     def todo(self) -> list[Job]:
         """What is left to do."""
@@ -172,11 +202,11 @@ class Runner:
                     ):
                         break
                     started = time.monotonic()
-                    line = self._one(job, stack)
+                    lines = self._made(job, stack)
                     forecast.add(job, time.monotonic() - started)
                     rest_s -= self.plan.guess_s(job)
-                    if line is not None:
-                        self.journal.add(line)
+                    if lines:
+                        self.journal.add(*lines)
                     # A large study takes a while to write, and that while must stay a small part.
                     if time.monotonic() - written_s > max(_WRITE_EVERY_S, 50 * writing_s):
                         begun_s = time.monotonic()
@@ -187,11 +217,66 @@ class Runner:
             self._progress.clear()
             self._places.clear()
 
-    def _one(self, job: Job, stack: contextlib.ExitStack) -> Line | None:
+    def _made(self, job: Job, stack: contextlib.ExitStack) -> list[Line]:
+        """The job's invocations; none of a tier that was given up."""
         if (job.subject, job.tier) in self.given_up:
-            return None
+            return []
+        return self._many(job, stack) if job.requests > 1 else [self._one(job, stack)]
+
+    def _many(self, job: Job, stack: contextlib.ExitStack) -> list[Line]:
+        """Invocations under load."""
         iterations = self._iterations(job, stack)
-        started_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+        started_at = _now()
+        body = self._body(job, iterations)
+        limit_s = self.plan.limit_s
+        callers: list[Callable[[], Reply]]
+        if not self.plan.local:
+            url = self.plan.urls[self.plan.places().index(job.tier)]
+            callers = [lambda: self._access.invoke(url, body, limit_s)] * self.plan.concurrency
+        else:
+            places = self._instances(job, stack)
+            try:
+                for place in places:
+                    place.ready()
+                    place.failures = 0
+            except NotStarted as early:
+                return [self._not_started(job, place, early, started_at, iterations)]
+            over_http = self._over_http(job)
+            callers = [
+                lambda place=place: place.invoke_beside_others(body, limit_s)  # type: ignore[misc]
+                for place in (places * self.plan.concurrency if over_http else places)
+            ]
+        lines = []
+        for number, one in enumerate(load.run(callers, job.requests, self.plan.rate_per_s)):
+            line = _line(replace(job, repeat=job.repeat + number), started_at, iterations)
+            outcome = _outcome(one.reply, job, None, False)
+            # What a process counts is of all invocations that it has at once.
+            unknown = {"function_cpu_ns": None, "switches": None}
+            lines.append(
+                {**line, **self._own_language(job), **outcome, **unknown, "waited_ns": one.waited_ns}
+            )
+        if self.plan.local:
+            for place in places:
+                place.end_unless_ready()
+        return lines
+
+    def _instances(self, job: Job, stack: contextlib.ExitStack) -> list[Place]:
+        """A function that takes one invocation at a time has an instance for each, with the limits of the tier to itself, as on AWS Lambda. One
+        that answers HTTP takes them all, as on Cloud Run."""
+        if self._over_http(job):
+            return [self._place(job, stack)]
+        return [self._place(job, stack, number) for number in range(self.plan.concurrency)]
+
+    def _over_http(self, job: Job) -> bool:
+        return self._is_own(job) and self.plan.own(job.subject).over_http
+
+    def _is_own(self, job: Job) -> bool:
+        """Whether it calls the user's function, and not the handler that measures beside it."""
+        return self.plan.kind == "own" and job.purpose in (WORK, COLD)
+
+    def _one(self, job: Job, stack: contextlib.ExitStack) -> Line:
+        iterations = self._iterations(job, stack)
+        started_at = _now()
         body = self._body(job, iterations)
         start: dict[str, Any] = {}
         if not self.plan.local:
@@ -211,29 +296,34 @@ class Runner:
                     reply, counted = place.invoke(body, limit_s)
                 place.failures = 0
             except NotStarted as early:
-                place.failures += 1
-                if place.failures >= GIVE_UP:
-                    self.given_up[job.subject, job.tier] = str(early)
-                return {
-                    **_line(job, started_at, iterations),
-                    "outcome": early.outcome,
-                    "why": str(early),
-                    "latency_ns": 0,
-                    "group": None,
-                }
-        response = reply.response
+                return self._not_started(job, place, early, started_at, iterations)
+        outcome = _outcome(reply, job, counted, self._counted_outside(job))
+        return {**_line(job, started_at, iterations), **self._own_language(job), **outcome, **start}
+
+    def _own_language(self, job: Job) -> dict[str, str]:
+        """For sentences about functions of the user's."""
+        return (
+            {"language": self.plan.own(job.subject).language}
+            if self._is_own(job) and self.plan.functions
+            else {}
+        )
+
+    def _counted_outside(self, job: Job) -> bool:
+        """Whether CPU time is taken from the cgroup: of a program all is the function, and Java counts in ticks of 10 ms only."""
+        return self._over_http(job) or (self._is_own(job) and self.plan.own(job.subject).language == "java")
+
+    def _not_started(
+        self, job: Job, place: Place, early: NotStarted, started_at: str, iterations: int | None
+    ) -> Line:
+        place.failures += 1
+        if place.failures >= GIVE_UP:
+            self.given_up[job.subject, job.tier] = str(early)
         return {
             **_line(job, started_at, iterations),
-            "outcome": reply.outcome,
-            "why": reply.why,
-            "latency_ns": reply.latency_ns,
-            "function_cpu_ns": _function_cpu_ns(reply) if job.purpose == WORK else None,
-            **start,
-            "retries": reply.retries,
-            "retried_why": reply.retried_why,
-            "cold": bool(response and response.get("invocation", {}).get("cold")),
-            "response": response,
-            "group": counted,
+            "outcome": early.outcome,
+            "why": str(early),
+            "latency_ns": 0,
+            "group": None,
         }
 
     def _iterations(self, job: Job, stack: contextlib.ExitStack) -> int | None:
@@ -255,32 +345,64 @@ class Runner:
             self.journal.calibrate(job.subject, found.to_document())
         return Calibration(**self.journal.calibrations[job.subject]).iterations(job.work_ms)
 
-    def _place(self, job: Job, stack: contextlib.ExitStack) -> Place:
+    def _place(self, job: Job, stack: contextlib.ExitStack, instance: int = 0) -> Place:
         # In addition to the user's function the handler measures the same tier, in a group of its own.
-        own = job.purpose in (WORK, COLD) and self.plan.kind == "own"
-        subject = "own" if own else "python" if self.plan.kind == "own" else job.subject
-        key = (subject, job.tier)
+        own = self._is_own(job)
+        subject = job.subject if own or self.plan.kind != "own" else MEASURES
+        key = (subject, job.tier, instance)
         if key not in self._places:
             tier = (
                 None
                 if job.tier == UNTHROTTLED
                 else next(one for one in self.plan.tiers if one.name == job.tier)
             )
-            if subject not in self._commands:
-                self._commands[subject] = server("python", self.plan.handler) if own else server(subject)
+            command = self._command(subject)
             warm_up = self._body(job) if own else _NOTHING
-            place = Place(_slug(*key), self._commands[subject], warm_up, self.plan, tier, stack)
+            name = f"{_slug(subject, job.tier)}-{len(self._places)}"
+            place = Place(name, command, warm_up, self.plan, tier, stack, over_http=self._over_http(job))
             self._places[key] = place
             self.versions[job.tier] = place.group.version
             for what, why in place.group.missing:
                 self.missing[f"{what} limit of {job.tier}"] = why
         return self._places[key]
 
+    def _command(self, subject: str) -> Command:
+        if subject not in self._commands:
+            self._commands[subject] = server("python" if subject == MEASURES else subject)
+        return self._commands[subject]
+
     def _body(self, job: Job, iterations: int | None = None) -> bytes:
         if job.purpose in (WORK, COLD) and not self.plan.calibrates:
             # A request is one line.
             return json.dumps(json.loads(self.plan.event or "{}")).encode()
         return json.dumps(self.plan.request(job, iterations)).encode()
+
+
+def _outcome(reply: Reply, job: Job, counted: dict[str, Any] | None, outside: bool) -> dict[str, Any]:
+    """What became of an invocation, as the journal has it.
+
+    outside: whether the CPU time is that of the cgroup.
+    """
+    response = reply.response
+    found = dict(counted) if counted is not None else None
+    switched = found.pop("switches", None) if found is not None else None
+    own_ns: int | None = None
+    if job.purpose == WORK:
+        own_ns = _function_cpu_ns(reply) if not outside else None if found is None else found["cpu_ns"]
+        usage = reply.document.get("usage") if isinstance(reply.document, dict) and not outside else None
+        switched = switches.of_usage(usage) or switched
+    return {
+        "outcome": reply.outcome,
+        "why": reply.why,
+        "latency_ns": reply.latency_ns,
+        "function_cpu_ns": own_ns,
+        "switches": switched if job.purpose == WORK and reply.outcome == "complete" else None,
+        "retries": reply.retries,
+        "retried_why": reply.retried_why,
+        "cold": bool(response and response.get("invocation", {}).get("cold")),
+        "response": response,
+        "group": found,
+    }
 
 
 def _function_cpu_ns(reply: Reply) -> int | None:
@@ -295,6 +417,10 @@ def _function_cpu_ns(reply: Reply) -> int | None:
     return None
 
 
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
 def _line(job: Job, started_at: str, iterations: int | None) -> Line:
     return {
         "subject": job.subject,
@@ -306,6 +432,7 @@ def _line(job: Job, started_at: str, iterations: int | None) -> Line:
         "iterations": iterations,
         "function_cpu_ns": None,
         "retries": 0,
+        "switches": None,
         "cold": False,
         "response": None,
     }
@@ -361,5 +488,5 @@ def _difference(before: cgroup.Counters, after: cgroup.Counters) -> dict[str, An
     }
 
 
-def _slug(subject: str, tier: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in f"{subject}-{tier}")
+def _slug(*parts: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in "-".join(parts))

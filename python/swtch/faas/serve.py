@@ -25,6 +25,7 @@ from . import frameworks, scope
 from .directories import LANGUAGES
 from .languages import Command
 from .measure import add_tier, chosen_tier
+from .own_package import own_source
 from .package import unpack
 from .platforms import PLATFORMS, Platform
 from .runner import NO_GROUP, PROGRAM, said_of
@@ -43,6 +44,7 @@ examples:
   swtch faas serve node --platform knative
   swtch faas serve go --platform openfaas --memory 128
   swtch faas serve java --platform lambda --memory 512
+  swtch faas serve node --handler dist/app:handler --platform gcf --memory 512
   curl -d '{"work_ms": 100}' http://127.0.0.1:8080/
 
 Ctrl-C ends it. A Python framework must already be installed. `--python` names the interpreter that has it, since one environment
@@ -61,6 +63,11 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("language", choices=LANGUAGES, help="the handler's language")
+    add(
+        "--handler",
+        metavar="HANDLER",
+        help="your own function in that language, as of swtch faas tiers, in place of the project's handler",
+    )
     add("--platform", choices=PLATFORMS, required=True, help="the platform whose framework calls it")
     add_tier(parser)
     add("--port", type=_port, default=0, metavar="N", help="port to listen on [default: any free port]")
@@ -75,7 +82,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serves until Ctrl-C; returns the exit status."""
-    platform = Platform(options.language, options.platform)
+    platform = Platform(options.language, options.platform, source=own_source(options.handler, options))
     own = "cloud-run" if options.platform == "gcf" else "lambda"
     tier, limits = chosen_tier(options.memory, options.tiers or own)
     if tier is not None:

@@ -70,29 +70,33 @@ class Server:
         kills = self.group.counters().oom_kills
         self._in_step, self._read = True, bytearray()
         self._err = tempfile.TemporaryFile()
-        words = [*self._command.words, "--lines"]
         try:
-            self._process = subprocess.Popen(
-                self.group.into(words),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                stderr=self._err,
-                env={**os.environ, **self._command.environment},
-                cwd=self._directory,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-            )
+            self._process = self._popen(self._err)
         except OSError as error:
-            raise NotStarted("failed", f"{words[0]} cannot be run: {error.strerror}") from None
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            os.set_blocking(pipe.fileno(), False)
+            raise NotStarted("failed", f"{self._command.words[0]} cannot be run: {error.strerror}") from None
         # This process must not wake while the function runs: it would take its CPU.
         with contextlib.suppress(OSError, AttributeError):
             self._death = (os.pidfd_open(self._process.pid),)
         self._wait(limit_s, kills)
         self._beginning = len(self.group.processes())
+
+    def _popen(self, err: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Starts the process, in the group."""
+        process = subprocess.Popen(
+            self.group.into([*self._command.words, "--lines"]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            stderr=err,
+            env={**os.environ, **self._command.environment},
+            cwd=self._directory,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+        )
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        return process
 
     def stop(self) -> None:
         """Ends it and everything that it started."""

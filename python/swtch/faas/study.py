@@ -11,8 +11,8 @@ from .. import _native
 from .._checks import refuse
 from .._errors import CommandError
 from .._files import replace
-from . import cold
-from .advice import advise
+from . import cold, variants
+from .advice import advise, two_ways
 from .hints import hints
 from .journal import Line
 from .plan import COLD, QUOTA, SWITCHES, WORK, Plan
@@ -29,7 +29,7 @@ REFUSED = "tiers.refused.json"
 """Where a study is kept whose figures cannot be true."""
 DEFAULT_DIRECTORY = "faas-tiers"
 _INVOCATION = (
-    "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "retries", "cold", "response", "group",
+    "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "switches", "waited_ns", "retries", "cold", "response", "group",
 )  # fmt: skip
 
 
@@ -41,12 +41,14 @@ def document(
     price: Price | None,
     target_ns: float | None,
     unavailable: Sequence[Mapping[str, str]],
+    comparisons: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The study of one function.
 
+    comparisons: of it with the first function of the study (`variants`).
     facts: `provenance`, `host`, `machine_name`, `versions` of tiers' cgroups, and `calibrations` by function.
     """
-    own = [line for line in lines if line["subject"] == subject]
+    own = lines_of(plan, subject, lines)
     of_rows = rows(plan, own, price)
     return {
         "schema": SCHEMA,
@@ -56,9 +58,11 @@ def document(
         "function": {
             "kind": plan.kind,
             "language": _language(plan, subject, own),
-            "name": plan.name,
+            "name": plan.own(subject).name if plan.functions else plan.name,
+            "called": plan.own(subject).what if plan.functions else None,
             "deployed": plan.kind == "url",
         },
+        "load": _load(plan),
         "calibration": facts.get("calibrations", {}).get(subject),
         "tier_set": {
             "name": plan.tier_set,
@@ -71,8 +75,36 @@ def document(
         "rows": of_rows,
         "cold_starts": cold.rows(plan, own, price),
         "quota_check": quota_check(plan, own),
-        "advice": advise(cells(plan, own, price), target_ns, _fee(price)) + hints(plan, own),
+        "comparisons": [dict(one) for one in comparisons],
+        "advice": [
+            *variants.sentences(comparisons),
+            *advise(cells(plan, own, price), target_ns, _fee(price)),
+            *two_ways(of_rows),
+            *hints(plan, own),
+        ],
         "unavailable": [dict(row) for row in unavailable] + _missing(plan, own, price),
+    }
+
+
+def lines_of(plan: Plan, subject: str, lines: Sequence[Line]) -> list[Line]:
+    """The invocations of a function, and what the project's handler measured in its tiers."""
+    shared = plan.kind == "own"
+    return [
+        line
+        for line in lines
+        if line["subject"] == subject or (shared and line["purpose"] not in (WORK, COLD))
+    ]
+
+
+def _load(plan: Plan) -> dict[str, Any] | None:
+    if not plan.under_load:
+        return None
+    one_for_all = plan.kind == "url" or any(one.over_http for one in plan.functions)
+    return {
+        "rate_per_s": plan.rate_per_s,
+        "concurrency": plan.concurrency,
+        "requests_per_round": plan.requests_per_round,
+        "instances": 1 if one_for_all else plan.concurrency,
     }
 
 
@@ -122,7 +154,8 @@ def _renewed(of: dict[str, Any]) -> dict[str, Any]:
         return {names.get(key, key): one if key == "response" else renew(one) for key, one in value.items()}
 
     found: dict[str, Any] = {**renew(of), "schema": SCHEMA}
-    found["cold_starts"] = []
+    found |= {"cold_starts": [], "comparisons": [], "load": None}
+    found["function"]["called"] = None
     found["tier_set"] |= {"period_source": None, "dated": None}
     for tier in found["tiers"]:
         tier["burst_us"] = None if tier["quota_us"] is None else 0
@@ -130,9 +163,9 @@ def _renewed(of: dict[str, Any]) -> dict[str, Any]:
     for row in found["rows"]:
         fee = fees.get(row["tier"])
         row["request_usd"] = None if row["cost_usd"] is None or fee is None else fee / 1e6
-        row["free_per_month"] = None
+        row |= {"free_per_month": None, "own_switches": None, "modes": None}
     for one in found["invocations"]:
-        one["retries"] = 0
+        one |= {"retries": 0, "switches": None, "waited_ns": None}
         if one["group"] is not None:
             one["group"]["memory_bytes"] = None
     return found
@@ -141,8 +174,8 @@ def _renewed(of: dict[str, Any]) -> dict[str, Any]:
 def _language(plan: Plan, subject: str, lines: Sequence[Line]) -> str | None:
     if plan.kind == "handler":
         return subject
-    if plan.kind == "own":
-        return "python"
+    if plan.functions:
+        return plan.own(subject).language
     said = (line["response"]["handler"]["language"] for line in lines if line["response"])
     return next(said, None)
 
@@ -216,6 +249,13 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
             {
                 "what": "rows.cost_usd",
                 "why": f"the fee for requests is not in the bills: {price.title} has no usd_per_million_requests",
+            }
+        )
+    if plan.under_load:
+        found.append(
+            {
+                "what": "rows.cpu_ns, rows.throttled_periods_share, rows.own_switches",
+                "why": "under load they cannot be told apart by invocation",
             }
         )
     found += _disturbed(plan, lines, price)

@@ -27,14 +27,20 @@ _HEADER = (
 _INSIDE = ("inside", "CPU ms", "measuring CPU ms", "switch ns", "mean")
 _HANDLER = ("swtch's own handler, in the same tiers", "switch ns", "mean")
 
+_OWN = ("own switches", "voluntary", "involuntary", "at most ms", "$/million", "extra by throttling")
+
 _NOTHING_USD = 1e-13
 """Rounding: sums of equal prices differ by this little, and prices never do."""
 
 
-def text(study: Mapping[str, Any]) -> str:
-    """Everything that a person wants to know after a study."""
+def text(study: Mapping[str, Any], compared: bool = True) -> str:
+    """Everything that a person wants to know after a study.
+
+    compared: with the sentences about variants, which one of several studies has before all others.
+    """
     # What can explain the figures comes before them.
-    lines = [*(one["text"] for one in study["advice"]), *_disturbed(study)]
+    lines = [one["text"] for one in study["advice"] if compared or one["what"] != "variant"]
+    lines += [*_load(study), *_disturbed(study)]
     for work_ms in dict.fromkeys(row["work_ms"] for row in study["rows"]):
         same = [row for row in study["rows"] if row["work_ms"] == work_ms]
         lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
@@ -47,6 +53,20 @@ def text(study: Mapping[str, Any]) -> str:
     lines += _failures(study)
     lines += [f"not available: {row['what']}: {row['why']}" for row in study["unavailable"]]
     return "\n".join(lines) + "\n"
+
+
+def _load(study: Mapping[str, Any]) -> list[str]:
+    """How invocations were made, where that was not one after the other."""
+    load = study["load"]
+    if load is None:
+        return []
+    several = f"{load['concurrency']} at a time"
+    where = "in one instance" if load["instances"] == 1 else "each with an instance of its own"
+    if load["rate_per_s"] is None:
+        return [f"Closed loop: {several}, {where}."]
+    return [
+        f"Open loop: {load['rate_per_s']:g} requests a second, at most {several}, {where}; latency is from when a request was due."
+    ]
 
 
 def _row(row: Mapping[str, Any]) -> list[str]:
@@ -83,10 +103,32 @@ def _inside(study: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
         lines += ["", *table(_INSIDE[:3] if own else _INSIDE, cells, 1)]
     elif not own and any(row["switch_ns"] for row in rows):
         lines += ["", *table((_INSIDE[0], *_INSIDE[3:]), [[row["tier"], *_switch(row)] for row in rows], 1)]
+    lines += _own_switches(rows)
     if own and any(row["switch_ns"] for row in rows):
         # The function was not asked for switches: the project's handler made them.
         lines += ["", *table(_HANDLER, [[row["tier"], *_switch(row)] for row in rows], 1)]
     return lines
+
+
+def _own_switches(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The function's own switches in an invocation, beside what throttling added to the bill."""
+    if not any(row["own_switches"] for row in rows):
+        return []
+    cells = []
+    for row in rows:
+        own, extra = row["own_switches"] or {}, row["extra_usd"]
+        time_ns, usd = own.get("time_ns"), own.get("usd")
+        cells.append(
+            [
+                row["tier"],
+                _interval(own.get("voluntary"), 1),
+                _interval(own.get("involuntary"), 1),
+                _figure(None if time_ns is None else time_ns / 1e6),
+                "n/a" if usd is None else money(usd),
+                "n/a" if extra is None else _difference(extra["usd"]),
+            ]
+        )
+    return ["", *table(_OWN, cells, 1)]
 
 
 def _switch(row: Mapping[str, Any]) -> list[str]:

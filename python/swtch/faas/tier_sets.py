@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ KUBERNETES_SETS = ("knative", "openfaas")
 _NOT_PUBLISHED = "not published: the kernel's default"
 _LIMIT = re.compile(r"(\d+(?:\.\d+)?)(m?)/(\d+)(Mi|Gi|M|G)")
 _UNITS_MB = {"Mi": 1.0, "Gi": 1024.0, "M": 1e6 / (1 << 20), "G": 1e9 / (1 << 20)}
+_MOST_CPUS = 4096.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,14 @@ def named(name: str, cpus: float, architecture: str) -> TierSet:
 
     >>> [tier.name for tier in named("lambda", 2, "x86_64").tiers]
     ['128 MB', '256 MB', '512 MB', '1024 MB', '1769 MB', '3008 MB', '3538 MB']
+    >>> [tier.name for tier in named("lambda:768,256", 2, "x86_64").tiers]
+    ['256 MB', '768 MB']
     """
-    of, _, limits = name.partition(":")
+    of, colon, sizes = name.partition(":")
     if of in KUBERNETES_SETS:
-        return _kubernetes(name, limits)
+        return _kubernetes(name, sizes)
+    if colon and of in PLATFORM_SETS:
+        return _chosen(of, sizes, cpus, architecture)
     if name == "gcf-1":
         tiers = tuple(_tier(memory_mb, ghz / GCF_1_GHZ) for memory_mb, ghz in _GCF_1)
         source = "Google Cloud Functions, 1st generation"
@@ -167,6 +172,28 @@ def _kubernetes(name: str, limits: str) -> TierSet:
         period,
         "2026-11-26",
     )
+
+
+def _chosen(of: str, sizes: str, cpus: float, architecture: str) -> TierSet:
+    """Some tiers of a set, by their memory. AWS Lambda has one for each MB; other sets have theirs only."""
+    every = named(of, _MOST_CPUS, architecture)
+    known = {tier.memory_mb: tier for tier in every.tiers}
+    found = {}
+    for text in sizes.split(","):
+        size = text.strip().upper().removesuffix("MB").strip()
+        memory_mb = int(size) if size.isascii() and size.isdigit() and len(size) < 9 else 0
+        if of == "lambda" and _LAMBDA_MB[0] <= memory_mb <= _LAMBDA_MB[-1]:
+            found[memory_mb] = _tier(memory_mb, memory_mb / LAMBDA_MB_PER_CPU)
+        elif memory_mb in known:
+            found[memory_mb] = known[memory_mb]
+        else:
+            have = f"{_LAMBDA_MB[0]} to {_LAMBDA_MB[-1]}" if of == "lambda" else ", ".join(map(str, known))
+            raise WrongUsage(f"{text.strip()!r} is not a tier of {of} in MB; it has {have}")
+        if (found[memory_mb].cpus or 0) > cpus:
+            raise WrongUsage(
+                f"{memory_mb} MB of {of} needs {found[memory_mb].cpus:.3g} CPUs and this machine has {cpus:g} for it; leave it out"
+            )
+    return replace(every, tiers=tuple(found[size] for size in sorted(found)))
 
 
 def check(tiers: TierSet, period_us: int, cpus: float) -> None:

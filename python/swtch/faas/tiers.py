@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,15 @@ from .._files import make_directory, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
 from .._progress import left
-from . import access, scope, study, summary
+from . import access, scope, study, summary, variants
 from .directories import LANGUAGES
 from .invoke import check
-from .journal import FILE, Journal
-from .options import burst, name_and_url, names, period, starts, works
+from .journal import FILE, Journal, Line
+from .options import burst, name_and_url, names, period, rate, starts, url_path, works
+from .own import OwnFunction, directory_name, functions_of
 from .plan import Plan, tiers_of
 from .price import Price, find
+from .rows import cells
 from .runner import PROGRAM, Runner
 from .tier_sets import Tier, TierSet, ask, named
 from .tier_sets import check as check_tiers
@@ -51,6 +54,9 @@ examples:
   swtch faas tiers --tiers lambda --target 200ms
   swtch faas tiers --language python,node --work 10ms
   swtch faas tiers --handler my_module:my_function --event event.json --target 200ms
+  swtch faas tiers --handler 'one=app:one_thread' --handler 'two=app:two_threads' --tiers lambda:256,512,1769
+  swtch faas tiers --handler ./app:Handle --handler com.example.App::handle --handler dist/app:handler
+  swtch faas tiers --rate 20 --concurrency 4 -- node server.js
   swtch faas tiers --invoke 128MB=https://example.com/small --invoke 512MB=https://example.com/large --price-table gcf-1
   swtch faas tiers --invoke https://example.com/mine --event event.json --bearer-from 'gcloud auth print-identity-token'
   swtch faas tiers --tiers my-tiers.json --price-table my-prices.json --period 20ms
@@ -80,12 +86,32 @@ def _add_what(group: Any) -> None:
         "--language",
         type=names(LANGUAGES),
         metavar="NAME,...",
-        help="the project's handler in python, node, go or java [default: python]",
+        help="the project's handler in python, node, go or java [default: python]; with --handler: its language, where its name does not tell",
     )
     add(
         "--handler",
-        metavar="MODULE:FUNCTION",
-        help="your own Python function, called as FUNCTION(event, context)",
+        action="append",
+        metavar="[NAME=]HANDLER",
+        help="your own function: MODULE:FUNCTION (Python, Node.js), ./PACKAGE:FUNCTION (Go) or CLASS::METHOD (Java); give it several times to compare variants",
+    )
+    add(
+        "--command",
+        action="append",
+        metavar="[NAME=]COMMAND",
+        help="your own program, which answers HTTP on 127.0.0.1 at the port $PORT; {port} stands for it too",
+    )
+    add(
+        "--image",
+        action="append",
+        metavar="[NAME=]IMAGE",
+        help="a container image that answers HTTP at the port $PORT (podman or buildah)",
+    )
+    add("program", nargs="*", metavar="-- PROGRAM", help="likewise one program with its arguments")
+    add(
+        "--path",
+        type=url_path,
+        metavar="PATH",
+        help="where a program or an image is asked with POST [default: /]",
     )
     add("--event", type=Path, metavar="FILE", help="JSON file that your function receives [default: {}]")
     add(
@@ -102,7 +128,7 @@ def _add_how(group: Any) -> None:
     add(
         "--tiers",
         metavar="SET",
-        help="set of tiers: lambda, cloud-run, azure-flex, gcf-1, limits such as knative:500m/256Mi, or a FILE [default: asked for on a terminal, or lambda]",
+        help="set of tiers: lambda, cloud-run, azure-flex, gcf-1, some of one such as lambda:256,512, limits such as knative:500m/256Mi, or a FILE [default: asked for on a terminal, or lambda]",
     )
     add(
         "--price-table",
@@ -135,6 +161,24 @@ def _add_how(group: Any) -> None:
         help=f"starts of each tier to measure, 0 for none [default: {COLD_STARTS}; with --quick none]",
     )
     add("--runs", type=count, metavar="N", help=f"invocations of each tier and work [default: {REPEATS}]")
+    add(
+        "--rate",
+        type=rate,
+        metavar="N",
+        help="open loop: N requests a second, due at their times; latencies are from then",
+    )
+    add(
+        "--concurrency",
+        type=count,
+        metavar="N",
+        help="invocations that may be under way at once [default: 1]",
+    )
+    add(
+        "--requests",
+        type=count,
+        metavar="N",
+        help="with --rate or --concurrency: invocations of each tier and work in a round [default: those of 2 s, at least 10]",
+    )
     add(
         "--target",
         type=seconds,
@@ -170,6 +214,8 @@ def run(options: argparse.Namespace) -> int:
     calibration = None if options.same_work_as is None else _calibration(options.same_work_as, plan)
     if plan.local:
         scope.enter(options.words[2:])
+    # A missing tool, and a function that cannot be compiled, are reported before anything is written.
+    commands = {one: plan.own(one).command() for one in plan.subjects if plan.functions}
     directory = make_directory(options.out, study.DEFAULT_DIRECTORY) if resumed is None else resumed[0]
     cgroup.remove_stale(PROGRAM, kill=True)
     journal = Journal(directory)
@@ -193,7 +239,7 @@ def run(options: argparse.Namespace) -> int:
     }
     target_ns = None if options.target is None else options.target * 1e9
     runner = Runner(
-        plan, journal, lambda: _write(directory, _documents(runner, facts, price, target_ns)), way
+        plan, journal, lambda: _write(directory, _documents(runner, facts, price, target_ns)), way, commands
     )
     _announce(runner, directory)
     interrupted = False
@@ -226,10 +272,28 @@ def _documents(
         for (_, tier), why in runner.given_up.items()
     ]
     facts = {**facts, "versions": runner.versions, "calibrations": runner.journal.calibrations}
+    plan, lines = runner.plan, runner.journal.lines
+    compared = _compared(plan, lines, price)
     return {
-        subject: study.document(runner.plan, subject, runner.journal.lines, facts, price, target_ns, missing)
-        for subject in runner.plan.subjects
+        subject: study.document(
+            plan, subject, lines, facts, price, target_ns, missing, compared.get(subject, ())
+        )
+        for subject in plan.subjects
     }
+
+
+def _compared(plan: Plan, lines: list[Line], price: Price | None) -> dict[str, list[dict[str, Any]]]:
+    """Each of several functions of the user's with the first of them, corrected for the number of comparisons."""
+    if plan.kind != "own" or len(plan.subjects) < 2:
+        return {}
+    first, *others = plan.subjects
+    of = {subject: cells(plan, study.lines_of(plan, subject, lines), price) for subject in plan.subjects}
+    tests = len(others) * len(of[first])
+    found = [one for other in others for one in variants.compare(other, of[other], first, of[first], tests)]
+    result: dict[str, list[dict[str, Any]]] = {}
+    for one in variants.corrected(found):
+        result.setdefault(one["function"], []).append(one)
+    return result
 
 
 def _write(directory: Path, documents: dict[str, dict[str, Any]], checked: bool = False) -> None:
@@ -239,7 +303,7 @@ def _write(directory: Path, documents: dict[str, dict[str, Any]], checked: bool 
     Raises `CommandError` for it when it was `checked` for the last time.
     """
     for subject, document in documents.items():
-        place = directory if len(documents) == 1 else directory / subject
+        place = directory if len(documents) == 1 else directory / directory_name(subject)
         place.mkdir(exist_ok=True)
         try:
             refuse(_native.check_tiers, document)
@@ -265,10 +329,15 @@ def _conclude(
         found = list(documents.values())
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
+        for document in documents.values():
+            # Comparisons are the answer.
+            for one in document["advice"]:
+                if one["what"] == "variant":
+                    print(one["text"])
         for subject, document in documents.items():
             if len(documents) > 1:
                 print(f"== {subject}")
-            print(summary.text(document), end="")
+            print(summary.text(document, compared=False), end="")
         print(f"Study: {directory}")
     warning = None if price is None else price.warning()
     if warning is not None:
@@ -318,6 +387,13 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
     asked = (
         "language",
         "handler",
+        "command",
+        "image",
+        "program",
+        "path",
+        "rate",
+        "concurrency",
+        "requests",
         "event",
         "invoke",
         "tiers",
@@ -340,11 +416,19 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
 
 
 def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: access.Access) -> Plan:
-    given = [name for name in ("language", "handler", "invoke") if getattr(options, name)]
-    if len(given) > 1:
-        raise WrongUsage(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
-    if options.event is not None and given not in (["handler"], ["invoke"]):
-        raise WrongUsage("--event is for your own function; give --handler or --invoke too")
+    functions = _functions(options)
+    # Of handlers it is the language, and none of the project's.
+    if options.handler:
+        options.language = None
+    given = [name for name in ("language", "invoke") if getattr(options, name)]
+    if (functions and given) or len(given) > 1:
+        raise WrongUsage(
+            f"{_shown(functions, options)} and --{given[-1]} exclude each other; give one of them"
+        )
+    if options.event is not None and not functions and given != ["invoke"]:
+        raise WrongUsage("--event is for your own function; give --handler, --command or --invoke too")
+    if options.requests is not None and options.rate is None and not (options.concurrency or 1) > 1:
+        raise WrongUsage("--requests is for invocations under load; give --rate or --concurrency too")
     event = None if options.event is None else _event(options.event)
     if options.invoke:
         for name in ("tiers", "period", "burst", "cold_starts", "no_memory_limit"):
@@ -365,17 +449,15 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
             find(price)
         except CommandError as error:
             raise WrongUsage(str(error)) from None
-    own = options.handler is not None or event is not None
+    own = bool(functions) or event is not None
     if own and options.work:
         raise WrongUsage("--work is for the project's handler; your own function decides its work")
-    if options.handler is not None and not all(options.handler.partition(":")):
-        raise WrongUsage(f"{options.handler!r} is not MODULE:FUNCTION, such as my_module:my_function")
-    kind = "own" if options.handler else "url" if options.invoke else "handler"
+    kind = "own" if functions else "url" if options.invoke else "handler"
     works_ms = (0.0,) if own else options.work or (QUICK_WORKS_MS if options.quick else WORKS_MS)
     return Plan(
         kind=kind,
-        subjects=tuple(options.language or ("python",)) if kind == "handler" else (kind,),
-        name=options.handler or ("swtch handler" if not own else "deployed function"),
+        subjects=_subjects(kind, functions, options),
+        name=functions[0].name if functions else "swtch handler" if not own else "deployed function",
         **tiers_of(found),
         price=price,
         period_us=period_us,
@@ -392,10 +474,49 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str, way: acce
         limit_s=options.timeout or LIMIT_S,
         memory_limited=not options.no_memory_limit,
         quota_ms=max(QUICK_QUOTA_MS, QUICK_PERIODS * period_us // 1000) if options.quick else Plan.quota_ms,
-        handler=options.handler,
+        functions=functions,
+        path=options.path or "/",
+        rate_per_s=options.rate,
+        concurrency=options.concurrency or 1,
+        requests=options.requests or 0,
         event=event,
         urls=tuple(url for _, url in options.invoke or ()),
     )
+
+
+def _functions(options: argparse.Namespace) -> tuple[OwnFunction, ...]:
+    """The user's own, in the order of their kinds."""
+    several = options.handler and options.language and len(options.language) > 1
+    if several:
+        raise WrongUsage("--handler is in one language; give one --language, or none")
+    language = options.language[0] if options.language and options.handler else None
+    functions = functions_of(
+        options.handler or (), options.command or (), options.image or (), options.program, language
+    )
+    if options.path is not None and not any(one.over_http for one in functions):
+        raise WrongUsage("--path is for what answers HTTP; give --command or --image too")
+    return functions
+
+
+def _shown(functions: Sequence[OwnFunction], options: argparse.Namespace) -> str:
+    """The option that named the functions."""
+    if not functions:
+        return "--language"
+    return (
+        "--handler"
+        if options.handler
+        else "--command"
+        if options.command
+        else "--image"
+        if options.image
+        else "a program"
+    )
+
+
+def _subjects(kind: str, functions: Sequence[OwnFunction], options: argparse.Namespace) -> tuple[str, ...]:
+    if kind == "handler":
+        return tuple(options.language or ("python",))
+    return tuple(one.name for one in functions) if len(functions) > 1 else (kind,)
 
 
 def _deployed(

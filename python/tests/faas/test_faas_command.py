@@ -23,7 +23,7 @@ import swtch
 import swtch.faas
 from swtch import _cgroup as cgroup
 from swtch._errors import CommandError
-from swtch.faas import access, frameworks, languages, platforms, runner, serve
+from swtch.faas import access, frameworks, languages, load, own, platforms, runner, serve
 from swtch.faas.command import _parser, main
 from swtch.faas.invoke import Reply
 from swtch.faas.server import Server
@@ -77,9 +77,17 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         return answered(body), None
 
     class Instead(runner.Place):
-        def __init__(self, name, command, warm_up, plan, tier, stack):
+        def __init__(self, name, command, warm_up, plan, tier, stack, over_http=False):
             self.group = cgroup.Group(Path("/nowhere"), 1, None)
             self.failures = 0
+
+        def ready(self):
+            pass
+
+        end_unless_ready = ready
+
+        def invoke_beside_others(self, body, limit_s):
+            return answered(body)
 
         invoke = answer
 
@@ -87,6 +95,10 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
             return answered(body), {"runtime_ns": 20_000_000, "init_ns": 30_000_000}
 
     monkeypatch.setattr(runner, "Place", Instead)
+    monkeypatch.setattr(
+        runner.load, "run", lambda callers, n, rate: [load.Answered(callers[0](), 0) for _ in range(n)]
+    )
+    monkeypatch.setattr(own.OwnFunction, "command", lambda self: languages.Command(("true",)))
     monkeypatch.setattr(access, "invoke", lambda url, body, limit_s, headers: answered(body))
     monkeypatch.setattr(access.Bearer, "fetch", lambda self: setattr(self, "token", "one"))
     monkeypatch.setattr(Server, "start", lambda self, limit_s=0: None)
@@ -165,7 +177,14 @@ def without_tools(monkeypatch, directory):
         ("tiers --price-table gold", "there is no price table 'gold'; give azure-consumption"),
         ("tiers --price-table event.json", "event.json is not a price table such as"),
         ("tiers --language cobol", "'cobol' is not one of python, node, go, java"),
-        ("tiers --language python --handler a:b", "--language and --handler exclude each other"),
+        ("tiers --language python,node --handler a:b", "--handler is in one language; give one --language, or none"),
+        ("tiers --handler a:b --invoke http://x/", "--handler and --invoke exclude each other"),
+        ("tiers --language python --command x", "--command and --language exclude each other"),
+        ("tiers --handler a:b --path /x", "--path is for what answers HTTP; give --command or --image too"),
+        ("tiers --requests 5", "--requests is for invocations under load; give --rate or --concurrency too"),
+        ("tiers --rate 0", "'0' is not a number of requests a second, above 0 and up to 10000"),
+        ("tiers --tiers lambda:99999", "'99999' is not a tier of lambda in MB; it has 128 to 10240"),
+        ("tiers --tiers gcf-1:300", "'300' is not a tier of gcf-1 in MB; it has 128, 256, 512, 1024, 2048"),
         ("tiers --handler my_module", "is not MODULE:FUNCTION"),
         ("tiers --handler a:b --work 1ms", "--work is for the project's handler"),
         ("tiers --event event.json", "--event is for your own function"),

@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 import statistics
 import sys
+import time
 
 import pytest
 from faas_host import ROOT, needs_groups
@@ -16,16 +17,23 @@ ROUNDS = 8
 NOISE = 1.25
 
 
-def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(monkeypatch):
+def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(tmp_path, monkeypatch):
     needs_groups()
     if shutil.which("cc") is None:
         pytest.skip("there is no cc, which compiles the loop")
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
     loop = experiment()
-    for cell in loop.compare([loop.tier_of(128), loop.tier_of(256)], 100_000, ROUNDS, 30.0):
+    out = tmp_path / "loop.jsonl"
+    tiers = loop.tiers_of([128 / 1769, 256 / 1769], 100_000)
+    assert loop.compare(tiers, 100_000, ROUNDS, (22.5, 37.5), out, time.monotonic() + 3600)
+    # Nothing is measured twice.
+    assert loop.compare(tiers, 100_000, ROUNDS, (22.5, 37.5), out, time.monotonic())
+    cells = loop.read(out)
+    assert len(cells) == 2
+    for cell in cells:
         paired = [one / other for one, other in zip(cell.function_ns, cell.loop_ns)]
         assert len(paired) == ROUNDS
-        assert 1 / NOISE < statistics.median(paired) < NOISE, (cell.tier, cell.function_ns, cell.loop_ns)
+        assert 1 / NOISE < statistics.median(paired) < NOISE, (cell.cpus, cell.function_ns, cell.loop_ns)
         # What measuring takes of the quota is a small part of what the function takes.
         assert statistics.median(cell.measuring_ns) < 0.1 * statistics.median(cell.cpu_ns)
 

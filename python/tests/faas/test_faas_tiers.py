@@ -106,6 +106,7 @@ def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
         "kind": "handler",
         "language": "python",
         "name": "swtch handler",
+        "called": None,
         "deployed": False,
     }
     small = document["tiers"][0]
@@ -407,7 +408,7 @@ def test_only_the_function_is_in_its_tiers_cgroup(tmp_path, monkeypatch):
     tier = Tier("64 MB", 64, 0.5)
     values = {
         "kind": "own", "subjects": ("own",), "name": "own:naps", "tier_set": "x", "tier_source": "x", "tiers": (tier,), "price": None,
-        "period_us": 100_000, "works_ms": (0.0,), "repeats": 1, "seed": 0, "limit_s": 30.0, "handler": "own:naps",
+        "period_us": 100_000, "works_ms": (0.0,), "repeats": 1, "seed": 0, "limit_s": 30.0,
     }  # fmt: skip
     seen = []
     with contextlib.ExitStack() as stack:

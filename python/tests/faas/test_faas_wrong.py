@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +72,42 @@ def test_what_a_function_does_wrong_is_told_in_one_line(function, outcome, words
     assert "\n" not in limited["why"]
     out = capsys.readouterr().out
     assert out.count(f"64 MB: 1 {limited['outcome']}: {limited['why']}") == 1
+
+
+def test_a_full_disk_is_one_line_and_what_was_written_is_not_repeated(tmp_path):
+    """A file may be no larger than some KiB here, which is an error of the same kind as a full disk."""
+    words = [
+        "tiers",
+        "--tiers",
+        tiers_file(tmp_path, (64, 0.5)),
+        "--work",
+        "1ms",
+        "--runs",
+        "3",
+        "--out",
+        "out",
+    ]
+    done = started(words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000)))
+    _, err = done.communicate(timeout=120)
+    last = err.splitlines()[-1]
+    assert done.returncode == 1 and "Traceback" not in err
+    assert (
+        "journal.jsonl cannot be written (File too large); its entries are kept, and --resume continues"
+        in last
+    )
+    assert groups_left(done.pid) == []
+    whole = (tmp_path / "out/journal.jsonl").read_bytes()
+    whole = whole[: whole.rfind(b"\n") + 1]
+    assert whole.count(b"\n") > 2
+    again = started(["tiers", "--resume", "out"])
+    _, err = again.communicate(timeout=120)
+    assert again.returncode == 0, err
+    journal = (tmp_path / "out/journal.jsonl").read_bytes()
+    assert journal.startswith(whole) and {row["n"] for row in study.read(tmp_path / "out")["rows"]} == {3}
+
+
+def started(words, **more):
+    """The command as a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "swtch.faas.command", *words]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)  # fmt: skip

@@ -7,6 +7,7 @@ mod gaps;
 mod machine;
 mod measured;
 mod money;
+mod own;
 mod quota;
 mod sides;
 mod tiers;
@@ -139,6 +140,7 @@ impl Subject for Document {
         sections.extend(work::section(subjects));
         sections.extend(money::section(subjects));
         sections.extend(cold::section(subjects));
+        sections.extend(own::section(subjects));
         sections.push(gaps::section(subjects));
         sections.push(quota::section(subjects));
         sections.push(measured::section(subjects));
@@ -156,7 +158,7 @@ fn function(document: &Document) -> String {
     match document {
         Document::Response(response) => format!("a {} function", language(&response.handler.language)),
         Document::Tiers(tiers) => {
-            let Function { kind, language: written_in, name, deployed } = &tiers.function;
+            let Function { kind, language: written_in, name, deployed, .. } = &tiers.function;
             let ours = written_in.as_ref().filter(|_| kind == "handler" && !deployed);
             let function = ours.map_or_else(|| name.clone(), |name| format!("a {} function", language(name)));
             if *deployed { function } else { format!("{function} on {}", tiers.machine_name) }

@@ -1,0 +1,3 @@
+module github.com/swtch-tools/swtch/functions/go/own
+
+go 1.21
