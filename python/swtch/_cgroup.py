@@ -427,9 +427,12 @@ def _make_room(directory: Path) -> bool:
     """Moves this process, and those that started it, out of the group in which groups are made; returns whether that was possible.
 
     A group of version 2 that has processes hands out no controllers ("no internal processes"). A delegated group begins with them. Where
-    other programs are in it, they stay, and nothing is moved. At the end all go back.
+    other programs are in it, they stay, and nothing is moved. At the end all go back. Root has the root of the hierarchy for its groups, and
+    leaves its session alone.
     """
     parent = directory.parent
+    if os.geteuid() == 0 and (parent.parent / "cgroup.procs").exists():
+        return False
     inside = _processes(parent)
     found = _ROOM_OF.match(directory.name)
     if found is None or not inside or set(inside) - set(_ancestry()):

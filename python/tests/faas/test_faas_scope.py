@@ -73,6 +73,19 @@ def test_a_scope_is_entered_only_where_it_helps_and_once(monkeypatch, tmp_path, 
     assert len(ran) == 1
 
 
+def test_nothing_is_moved_out_of_a_session_of_root_or_away_from_other_programs(monkeypatch, tmp_path):
+    directory = tmp_path / "session" / "swtch-faas-4026531836-77-x"
+    directory.mkdir(parents=True)
+    (tmp_path / "cgroup.procs").touch()
+    (tmp_path / "session/cgroup.procs").write_text(f"{os.getpid()}\n")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert not cgroup._make_room(directory)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (tmp_path / "session/cgroup.procs").write_text(f"{os.getpid()}\n999999\n")
+    assert not cgroup._make_room(directory)
+    assert [path.name for path in (tmp_path / "session").iterdir() if path.is_dir()] == [directory.name]
+
+
 def test_a_name_of_a_room_is_not_taken_for_a_place_of_groups(tmp_path):
     mount = tmp_path / "cgroup"
     room = mount / "given" / "swtch-faas-4026531836-77-room"
