@@ -7,8 +7,11 @@ import json
 import pytest
 from run_host import needs_runtime, needs_swtch
 
+import swtch
+import swtch.ai
 from swtch.ai import own_model
 from swtch.ai.command import main
+from swtch.ai.errors import AiError
 
 TABLE = 100
 
@@ -124,3 +127,20 @@ def test_a_file_runs_with_arrays_of_ones_own(files, capsys):
     assert run["workload"]["name"] == "picture.onnx"
     facts = run["facts"][0] if isinstance(run["facts"], list) else run["facts"]
     assert facts["batch"] == 2 and facts["parameters"] == 64 and facts["inputs"] == str(arrays)
+    loaded = swtch.ai.load(directory)
+    if not loaded.runs or run["wait_share_of_latency"] is None:
+        pytest.skip("single switches cannot be recorded here")
+    table = loaded.inferences()
+    assert table["number"] == list(range(50)) and set(table["run"]) == {run["id"]}
+    latencies = [end - begin for begin, end in zip(table["begin_ns"], table["end_ns"])]
+    assert table["latency_ns"] == latencies
+    # One thread: it ran, or it waited, all the time; and the kernel counted no more switches between the first inference and the last.
+    for length, ran, waited in zip(latencies, table["run_ns"], table["wait_ns"]):
+        assert abs(length - ran - waited) <= 0.05 * length + 20_000
+    assert sum(table["voluntary"]) <= run["switches"]["voluntary"]
+    assert sum(table["involuntary"]) <= run["switches"]["involuntary"]
+    assert all(
+        (program is not None) >= (waited > 0) for program, waited in zip(table["behind"], table["wait_ns"])
+    )
+    with pytest.raises(AiError, match="has no recorded run 'none'"):
+        loaded.inferences("none")
