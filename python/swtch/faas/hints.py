@@ -108,7 +108,7 @@ def _waits(tiers: Sequence[_Seen], free: _Seen) -> Hint:
         return None
     enough = next((one for one in tiers if one.latency_ns <= 1.1 * fair.latency_ns), None)
     text = (
-        f"the function waits: of {duration(fair.latency_ns)} it uses a CPU for {duration(fair.cpu_ns)} ({100 * share:.0f} %), "
+        f"the function waits: of {duration(fair.latency_ns)} it uses a CPU for {duration(fair.cpu_ns)} ({figure(100 * share, 2)} %), "
         "so that more CPU does not make it faster; shorten what it waits for, or wait for several things at once"
     )
     if enough is not None and enough is not tiers[-1]:

@@ -163,11 +163,12 @@ def _speed(study: Mapping[str, Any]) -> list[str]:
 def _free(study: Mapping[str, Any]) -> list[str]:
     """What a month's allowance pays at the cheapest tier of each work."""
     best = {(one["tier"], one["work_ms"]) for one in study["advice"] if one["what"] == "cheapest"}
-    return [
+    found = [
         f"In no bill: a month's free allowance, which pays {row['free_per_month']:,} invocations of {of_work(row['work_ms'])} at {row['tier']}."
         for row in study["rows"]
         if row["free_per_month"] is not None and (row["tier"], row["work_ms"]) in best
     ]
+    return ["", *found] if found else []
 
 
 def _difference(usd: dict[str, Any]) -> str:

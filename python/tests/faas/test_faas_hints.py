@@ -46,7 +46,7 @@ def test_a_function_that_waits_is_told_from_one_that_computes():
     found = texts(three(waiting, waiting, waiting))
     assert list(found) == ["waits"]
     assert found["waits"] == (
-        "The function waits: of 205 ms it uses a CPU for 2 ms (1 %), so that more CPU does not make it faster; "
+        "The function waits: of 205 ms it uses a CPU for 2 ms (0.98 %), so that more CPU does not make it faster; "
         "shorten what it waits for, or wait for several things at once; 128 MB is as fast as any."
     )
     computing = {"latency_ms": 50, "cpu_ms": 49}
