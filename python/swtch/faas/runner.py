@@ -61,7 +61,7 @@ class Place:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=self.group.why))
         self.failures = 0
         """Starts in a row that failed."""
-        self._limit_s, self._warm_up = plan.limit_s, warm_up
+        self._limit_s, self._warm_up, self._over_http = plan.limit_s, warm_up, over_http
         self._quota_us = None if tier is None else tier.quota_us(plan.period_us)
         self._period_us, self._init_unlimited = plan.period_us, plan.init_unlimited
         told = Command(command.words, {**command.environment, **said_of(tier)})
@@ -126,7 +126,14 @@ class Place:
         }
 
     def invoke_beside_others(self, body: bytes, limit_s: float) -> Reply:
-        """An invocation while others are under way: nothing is read of the cgroup, and a function that failed is not ended."""
+        """An invocation while others are under way: nothing is read of the cgroup. A function that takes lines and did not answer is started
+        anew, since its next answer may be the one that is missing.
+        """
+        if not self._over_http and not self._server.ready:
+            try:
+                self.ready()
+            except NotStarted as error:
+                return Reply(error.outcome, 0, str(error))
         return self._server.invoke(body, limit_s)
 
     def end_unless_ready(self) -> None:

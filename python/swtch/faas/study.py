@@ -258,6 +258,10 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
                 "why": "under load they cannot be told apart by invocation",
             }
         )
+    ended = sum(line["switches"]["ended"] for line in lines if line.get("switches"))
+    if ended:
+        why = f"{ended} threads ended within invocations, and what they switched is not in it"
+        found.append({"what": "rows.own_switches", "why": why})
     found += _disturbed(plan, lines, price)
     found += _retried(plan, lines)
     for purpose, what in ((SWITCHES, "rows.switch_ns"), (QUOTA, "quota_check")):
