@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any
 from .._errors import CommandError, WrongUsage
 from .builds import NEVER, cache, said_by, source_files, tool
 from .directories import directory
-from .own import GoPackage, OwnFunction, functions_of, go_package, java_path
+from .own import GoPackage, OwnFunction, functions_of, go_package, java_classes, java_path
 from .platforms import MANIFEST
 
 _MOST_BYTES = 250 << 20
@@ -170,31 +171,49 @@ def _required(of: GoPackage) -> str:
 
 
 def _java(own: OwnFunction, platform: str, into: Path) -> None:
-    if platform != "lambda":
+    if platform not in ("lambda", "knative"):
         raise CommandError(
-            f"a function in Java is packaged for lambda, which calls {own.what} itself; {platform} calls a class of its own interface or an image: "
-            "give that as --command to swtch faas tiers, and deploy it as your build makes it"
+            f"a function in Java is packaged for lambda and knative; {platform} calls a class of its own interface: "
+            f"let that call {own.what}, and deploy it as your build makes it"
         )
     core = directory("java")
     (into / "lib").mkdir()
-    for number, name in enumerate(java_path().split(":")):
-        path = Path(name)
-        if path.is_dir():
-            target = into / "lib" / f"user-{number}.jar"
-            jar = tool("jar", "packaging a function in Java")
-            classes = sorted(one.relative_to(path).as_posix() for one in path.rglob("*.class"))
-            if classes:
-                said_by(
-                    [jar, "--create", "--file", str(target), "--date=1980-02-01T00:00:00Z", *classes],
-                    "packaging classes",
-                    at=path,
-                )
-        elif path.is_file():
-            shutil.copyfile(path, into / "lib" / path.name)
+    for number, name in enumerate(filter(None, java_path().split(os.pathsep))):
+        if Path(name).is_dir():
+            _jar(Path(name), into / "lib" / f"user-{number}.jar")
+        elif Path(name).is_file():
+            shutil.copyfile(name, into / "lib" / Path(name).name)
     if not any((into / "lib").iterdir()):
         raise CommandError("there are no classes to package; compile them, or set CLASSPATH")
-    serve = ["java", "-cp", "lib/*:{built}/swtch-function-lambda/lib/*", "com.amazonaws.services.lambda.runtime.api.client.AWSLambda", own.what]  # fmt: skip
-    _write(into, core, platform, files={"lib/": "lib"}, serve=serve, deploy={"handler": own.what})
+    if platform == "lambda":
+        runtime = "com.amazonaws.services.lambda.runtime.api.client.AWSLambda"
+        serve = ["java", "-cp", "lib/*:{built}/swtch-function-lambda/lib/*", runtime, own.what]
+        _write(into, core, platform, files={"lib/": "lib"}, serve=serve, deploy={"handler": own.what})
+        return
+    _jar(java_classes(), into / "lib" / "swtch-own.jar")
+    serve = ["java", "-cp", "lib/*", "swtch.own.Http", own.what]
+    starts = json.dumps(serve)
+    text = (core / "deploy/knative/Dockerfile").read_text()
+    text = re.sub(r"COPY .*", "COPY lib lib", re.sub(r"CMD .*", lambda _: f"CMD {starts}", text))
+    (into / "Dockerfile").write_text(text)
+    service = (core / "deploy/knative/service.yaml").read_text()
+    kept = [
+        line
+        for line in service.splitlines()
+        if "containerConcurrency" not in line and "as it measures" not in line
+    ]
+    (into / "service.yaml").write_text("\n".join(kept) + "\n")
+    files = {"lib/": "lib", "Dockerfile": "Dockerfile", "service.yaml": "service.yaml"}
+    _write(into, core, platform, files=files, serve=serve)
+
+
+def _jar(classes: Path, into: Path) -> None:
+    """The classes of a directory, without the times at which they were made."""
+    jar = tool("jar", "packaging a function in Java")
+    names = sorted(one.relative_to(classes).as_posix() for one in classes.rglob("*.class"))
+    if names:
+        words = [jar, "--create", "--file", str(into), "--date=1980-02-01T00:00:00Z", *names]
+        said_by(words, "packaging classes", at=classes)
 
 
 def _write(

@@ -27,7 +27,7 @@ _HEADER = (
 _INSIDE = ("inside", "CPU ms", "measuring CPU ms", "switch ns", "mean")
 _HANDLER = ("swtch's own handler, in the same tiers", "switch ns", "mean")
 
-_OWN = ("own switches", "voluntary", "involuntary", "at most ms", "$/million", "extra by throttling")
+_OWN = ("own switches", "voluntary", "involuntary", "at most µs", "$/million", "extra by throttling")
 
 _NOTHING_USD = 1e-13
 """Rounding: sums of equal prices differ by this little, and prices never do."""
@@ -123,7 +123,7 @@ def _own_switches(rows: Sequence[Mapping[str, Any]]) -> list[str]:
                 row["tier"],
                 _interval(own.get("voluntary"), 1),
                 _interval(own.get("involuntary"), 1),
-                _figure(None if time_ns is None else time_ns / 1e6),
+                _figure(None if time_ns is None else time_ns / 1e3),
                 "n/a" if usd is None else money(usd),
                 "n/a" if extra is None else _difference(extra["usd"]),
             ]

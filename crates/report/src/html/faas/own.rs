@@ -17,18 +17,16 @@ const MANY: f64 = 1e6;
 
 /// The section; nothing for the project's handler in tiers of one latency.
 pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
-    let mut section = Section::bare("own", "The function itself");
-    for (one, tiers) in studies(subjects) {
-        if !tiers.comparisons.is_empty() {
-            section = section.put([comparisons(one, &tiers.comparisons)]);
-        }
-        if tiers.rows.iter().any(|row| row.own_switches.is_some()) {
-            section = section.say(SWITCHES).put([switches(one, tiers)]);
-        }
-        if let Some(figure) = two_latencies(one, tiers) {
-            section = section.say(TWO).put([figure]);
-        }
-    }
+    let all = || studies(subjects);
+    let rows = || all().flat_map(|(_, tiers)| &tiers.rows);
+    let compared = all().filter(|(_, tiers)| !tiers.comparisons.is_empty());
+    let counted = all().filter(|(_, tiers)| tiers.rows.iter().any(|row| row.own_switches.is_some()));
+    let section = Section::bare("own", "The function itself")
+        .put(compared.map(|(one, tiers)| comparisons(one, &tiers.comparisons)))
+        .put(rows().any(|row| row.own_switches.is_some()).then(|| SWITCHES.to_owned()))
+        .put(counted.map(|(one, tiers)| switches(one, tiers)))
+        .put(rows().any(|row| row.modes.is_some()).then(|| TWO.to_owned()))
+        .put(all().filter_map(|(one, tiers)| two_latencies(one, tiers)));
     (!section.blocks.is_empty()).then_some(section)
 }
 
