@@ -25,11 +25,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "functions" / "python"))
 
+from swtch._native import median  # noqa: E402
 from swtch_function.affinity import cpus_allowed, pin  # noqa: E402
 from swtch_function.host import libc  # noqa: E402
 from swtch_function.methods import measure_all, opened  # noqa: E402
 from swtch_function.request import from_values  # noqa: E402
-from swtch_function.statistics import Estimate, estimate  # noqa: E402
 
 SWITCHES = 200
 """Of a batch, as the handler has it."""
@@ -64,7 +64,7 @@ def one(condition: Condition) -> dict[str, float]:
     if condition.cold:
         return _cold(condition)
     asked = {"methods": [condition.method], "pin": condition.pinned, "switches_per_batch": SWITCHES}
-    limits = {"min_batches": 30, "max_batches": 300, "time_limit_ms": 400, "interval": 0.02, "samples": True}
+    limits = {"min_batches": 30, "max_batches": 300, "time_limit_ms": 400, "interval": 0.02}
     measured, unavailable = measure_all(from_values({**asked, **limits}))
     if not measured:
         sys.exit(f"error: {unavailable[0]['why']}")
@@ -72,8 +72,8 @@ def one(condition: Condition) -> dict[str, float]:
     times = found["batches_ns"]
     quantiles = {kind: sorted(times[kind])[len(times[kind]) // 20] for kind in ("gross", "baseline")}
     return {
-        "gross_ns": found["gross_ns"]["median"],
-        "net_ns": found["net_ns"]["median"],
+        "gross_ns": _of([float(ns) for ns in times["gross"]])[0] / found["switches_per_batch"],
+        "net_ns": found["median_ns"],
         # A difference of low quantiles, and no low quantile of differences.
         "low_ns": (quantiles["gross"] - quantiles["baseline"]) / found["switches_per_batch"],
         "switches": found["switches"]["per_expected"],
@@ -160,18 +160,19 @@ def _print(rounds: list[dict[Condition, dict[str, float]]], options: Any) -> Non
         ratio = _of([one["net_ns"] / other["net_ns"] for one, other in zip(figures, references)])
         gross = _of([one["gross_ns"] / other["gross_ns"] for one, other in zip(figures, references)])
         low = _of([one["low_ns"] for one in figures])
-        low_ratio = low.median / _of([one["low_ns"] for one in references]).median
+        low_ratio = low[0] / _of([one["low_ns"] for one in references])[0]
         switches = [one["switches"] for one in figures if one.get("switches")]
         print(
-            f"| {condition.name} | {_of([one['net_ns'] for one in figures]).median:.0f} | {low.median:.0f} "
-            f"| {_of([one['gross_ns'] for one in figures]).median:.0f} "
-            f"| {ratio.median:.2f} | {ratio.low:.2f} to {ratio.high:.2f} | {low_ratio:.2f} | {gross.median:.2f} "
-            f"| {f'{_of(switches).median:.2f}' if switches else '–'} |"
+            f"| {condition.name} | {_of([one['net_ns'] for one in figures])[0]:.0f} | {low[0]:.0f} "
+            f"| {_of([one['gross_ns'] for one in figures])[0]:.0f} "
+            f"| {ratio[0]:.2f} | {ratio[1]:.2f} to {ratio[2]:.2f} | {low_ratio:.2f} | {gross[0]:.2f} "
+            f"| {f'{_of(switches)[0]:.2f}' if switches else '–'} |"
         )
 
 
-def _of(values: list[float]) -> Estimate:
-    found = estimate(values)
+def _of(values: list[float]) -> tuple[float, float, float, float]:
+    """The median, its interval, and what that is worth."""
+    found = median(values)
     assert found is not None
     return found
 

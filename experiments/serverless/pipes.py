@@ -17,11 +17,12 @@ from pathlib import Path
 
 from constructs import SWITCHES, unpack_helper
 
+from swtch._native import median
 from swtch_function.affinity import pinned
 from swtch_function.methods import opened
 from swtch_function.request import from_values
-from swtch_function.statistics import estimate
 
+NONE = (float("nan"),) * 4
 BLOCKS = 20
 """Ratios are taken of blocks of batches, so that they have an interval."""
 
@@ -45,12 +46,10 @@ def main() -> None:
     for place, name in enumerate(("net, medians", "net, low quantiles", "gross, medians")):
         python = [block["pipe"][place] for block in blocks]
         native = [block["pipe-native"][place] for block in blocks]
-        ratio = estimate([one / other for one, other in zip(python, native)])
-        both = [estimate(values) for values in (python, native)]
-        assert ratio and both[0] and both[1]
+        ratio, low, high, _ = median([one / other for one, other in zip(python, native)]) or NONE
+        both = [(median(values) or NONE)[0] for values in (python, native)]
         print(
-            f"{name}: Python {both[0].median:.0f} ns, C {both[1].median:.0f} ns, "
-            f"ratio {ratio.median:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+            f"{name}: Python {both[0]:.0f} ns, C {both[1]:.0f} ns, ratio {ratio:.3f} ({low:.3f} to {high:.3f})"
         )
 
 

@@ -19,7 +19,7 @@ STEP_NS = 10_000
 """The simulation goes on by so much."""
 SLICE_NS = 5_000_000
 STAYS_NS = 1_000_000
-TOLERANCE = 0.02
+TOLERANCE = 0.005
 
 
 @dataclass
@@ -65,11 +65,13 @@ class Spinner:
     cpu: int
     uncharged_ns: int = 0
     since_ns: int | None = None
+    ran_ns: int = 0
+    """Since then."""
     stretches: list[list[int]] = field(default_factory=list)
 
 
 def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
-    """Stretches in which each spinner ran, [start, end] in ns."""
+    """When each spinner ran: [start, end, CPU time] in ns."""
     rng = random.Random(seed)
     cpus = [Cpu(throttled=scenario.quota_ns is not None) for _ in range(scenario.spinners + scenario.moves)]
     for cpu in cpus:
@@ -99,6 +101,7 @@ def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
                 spinner.since_ns = now_ns + rng.randrange(1_000, 9_000)
             if runs:
                 spinner.uncharged_ns += STEP_NS
+                spinner.ran_ns += STEP_NS
             looked = (
                 scenario.charged_every_ns < 1_000_000 and spinner.uncharged_ns >= scenario.charged_every_ns
             )
@@ -116,7 +119,8 @@ def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
             if spinner.since_ns is not None and (not runs or cpu.throttled):
                 end_ns = now_ns + (STEP_NS if runs else 0)
                 if end_ns > spinner.since_ns:
-                    spinner.stretches.append([spinner.since_ns, end_ns])
+                    spinner.stretches.append([spinner.since_ns, end_ns, spinner.ran_ns])
+                    spinner.ran_ns = 0
                 spinner.since_ns = None
             if stopped and scenario.moves:
                 pool_ns += _move(spinner, spinners, cpus, now_ns)
@@ -125,7 +129,7 @@ def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
                 _plan_others(cpu, now_ns, scenario, rng)
     for spinner in spinners:
         if spinner.since_ns is not None:
-            spinner.stretches.append([spinner.since_ns, scenario.span_ns])
+            spinner.stretches.append([spinner.since_ns, scenario.span_ns, spinner.ran_ns])
     return [spinner.stretches for spinner in spinners]
 
 
@@ -221,7 +225,7 @@ def vector(scenario: Scenario, seed: int) -> dict[str, object]:
     spinners = simulate(scenario, seed)
     limited = scenario.quota_ns is not None and scenario.quota_ns < scenario.spinners * scenario.period_ns
     why = {} if scenario.why is None else {"why": scenario.why}
-    ran_ns = sum(end - start for stretches in spinners for start, end in stretches)
+    ran_ns = sum(ran for stretches in spinners for *_, ran in stretches)
     seen_ns = max(one[-1][1] for one in spinners) - min(one[0][0] for one in spinners)
     return {
         "name": scenario.name,

@@ -19,6 +19,7 @@ __all__ = [
     "check_run",
     "check_study",
     "check_tiers",
+    "complete_answer",
     "diff",
     "diff_profiles",
     "disturbed",
@@ -93,6 +94,9 @@ def seconds_of(text: str) -> float: ...
 def check_tiers(study: str) -> list[tuple[str, str]]: ...
 def check_study(study: str) -> list[tuple[str, str]]: ...
 def check_run(run: str) -> list[tuple[str, str]]: ...
+def complete_answer(answer: str) -> str:
+    """A handler's answer (JSON, `swtch/faas/2` or `swtch/faas/1`) with its figures, as `swtch/faas/2`. Raises `ValueError` for any other text."""
+
 def disturbed(study: str) -> float | None: ...
 def measure(
     overrides: Mapping[str, object], progress: Callable[[float, float, str], object] | None = None

@@ -1,6 +1,6 @@
 """What the functions' manifests ask for directly, what docs/dependencies.md says of it, and which licences may be.
 
-Rust's crates have cargo-deny and `cargo xtask test dependencies` for it. Here each language's own tests look up the licences where its tool
+The project's crates have cargo-deny and `cargo xtask test dependencies` for it. Here each language's own tests look up the licences where its tool
 has put its downloads. Checks that need only the manifests run without any tool.
 """
 
@@ -17,7 +17,7 @@ from serving import ROOT
 
 FUNCTIONS = ROOT / "functions"
 LIST = ROOT / "docs" / "dependencies.md"
-GO, MAVEN, NPM = "Go modules", "Maven artifacts", "npm packages"
+CRATES, GO, MAVEN, NPM = "Crates of the function in Rust", "Go modules", "Maven artifacts", "npm packages"
 """As the headings of their tables are."""
 FOR_TESTS_ONLY = {"EPL-2.0"}
 """Of what only runs tests, and is in nothing that is built: the weak copyleft of JUnit concerns changes of JUnit itself."""
@@ -72,6 +72,7 @@ def direct() -> list[Dependency]:
     """Of all manifests."""
     found = [one for path in manifests("go.mod") for one in of_go(path)]
     found += [one for path in manifests("pom.xml") for one in of_maven(path)]
+    found += [one for path in manifests("Cargo.toml") for one in of_cargo(path)]
     return found + [one for path in manifests("package.json") for one in of_npm(path)]
 
 
@@ -82,6 +83,15 @@ def of_go(path: Path) -> list[Dependency]:
     lines += re.findall(r"^require ([^(\n]+)$", text, re.MULTILINE)
     words = [line.split() for line in lines if line.strip() and "// indirect" not in line]
     return [Dependency(GO, name, version, path) for name, version, *_ in words]
+
+
+def of_cargo(path: Path) -> list[Dependency]:
+    """What a Cargo.toml names."""
+    document = tomllib.loads(path.read_text())
+    versions = {
+        name: one if isinstance(one, str) else one["version"] for name, one in document["dependencies"].items()
+    }
+    return [Dependency(CRATES, name, version, path) for name, version in versions.items()]
 
 
 def of_maven(path: Path) -> list[Dependency]:

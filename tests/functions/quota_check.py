@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from serving import Served, check_document, local
 
 CPU = Path("/sys/fs/cgroup/cpu")
-TOLERANCE = 0.02
+TOLERANCE = 0.005
 CASES = [(cpus, period_ms) for cpus in (0.0833, 0.1667, 0.3333, 0.5833, 1.0) for period_ms in (100, 20)]
 """CPUs of generation-1 Cloud Functions, and periods."""
 WEIGHT = 20480
@@ -81,7 +83,7 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
         status, found = server.post({"methods": [], "spin_ms": 1000, "spinners": spinners})
         assert status == 200, found
         check_document(found, "local", language)
-        own, inferred = found["throttling"]["platform"], found["throttling"]["inferred"]
+        own, inferred = found["throttling"]["platform"], _inferred(found)
         if own["periods_throttled"] < 0.9 * periods:
             why = f"throttled in {own['periods_throttled']} of {periods} periods"
             continue
@@ -94,3 +96,11 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
         wrong = f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
     assert wrong is None, wrong
     return why
+
+
+def _inferred(answer: dict[str, Any]) -> dict[str, Any]:
+    """The quota by `crates/faas`; here, since tests of requests do without the package."""
+    from swtch._native import complete_answer
+
+    found: dict[str, Any] = json.loads(complete_answer(json.dumps(answer)))["throttling"]["inferred"]
+    return found

@@ -1,6 +1,7 @@
 //! Reads responses and studies of tiers, from files or from the directory that `swtch faas tiers` writes.
 
 use crate::checks::check;
+use crate::figures;
 use crate::response::{self, Response};
 use crate::tiers::{self, Tiers};
 use serde::Deserialize;
@@ -87,6 +88,16 @@ impl swtch_units::input_error::Document for Response {
         written_by: "a handler of swtch (functions/)",
         again: "invoke the function again",
     };
+}
+
+/// An answer of an older handler, which has its figures.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct OldResponse(Response);
+
+impl swtch_units::input_error::Document for OldResponse {
+    const KIND: &'static DocumentKind =
+        &DocumentKind { schema: response::OLD_SCHEMA, ..*<Response as swtch_units::input_error::Document>::KIND };
 }
 
 /// A study of version 1.
@@ -179,7 +190,13 @@ pub fn read(path: &Path) -> Result<Document, FileError> {
         check(&tiers).map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
         return Ok(Document::Tiers(Box::new(tiers)));
     }
-    Ok(Document::Response(Box::new(swtch_units::input_error::parse(&contents, path)?)))
+    if schema == response::OLD_SCHEMA {
+        let OldResponse(old) = swtch_units::input_error::parse(&contents, path)?;
+        return Ok(Document::Response(Box::new(old)));
+    }
+    let mut found: Response = swtch_units::input_error::parse(&contents, path)?;
+    figures::add(&mut found);
+    Ok(Document::Response(Box::new(found)))
 }
 
 /// `swtch/faas-error/1`.
@@ -206,14 +223,14 @@ mod tests {
 
     #[test]
     fn what_is_none_says_which_and_why() {
-        let cut = complaint("python.json", "{\"schema\":\"swtch/faas/1\",\n\"created_at\"");
+        let cut = complaint("python.json", "{\"schema\":\"swtch/faas/2\",\n\"created_at\"");
         assert!(
             cut.contains("python.json is not a function's response: EOF") && cut.contains("line 2"),
             "{cut}"
         );
-        let newer = complaint("python.json", "{\"schema\":\"swtch/faas/2\"}");
+        let newer = complaint("python.json", "{\"schema\":\"swtch/faas/3\"}");
         assert!(
-            newer.contains("'swtch/faas/2', not 'swtch/faas/1'; it was written by another version"),
+            newer.contains("'swtch/faas/3', not 'swtch/faas/2'; it was written by another version"),
             "{newer}"
         );
         let damaged = complaint("other.json", "{\"schema\":\"swtch/faas-tiers/2\"}");

@@ -1,13 +1,19 @@
-//! The types of `swtch/faas/1`: what a handler measured in one invocation. What was not measured is `None`, with its reason among
+//! The types of `swtch/faas/2`: what a handler measured in one invocation. What was not measured is `None`, with its reason among
 //! `unavailable`. Times are nanoseconds, costs are for one switch.
+//!
+//! A handler answers with batches and intervals; [`crate::figures`] adds the figures. `swtch/faas/1` of swtch 0.1.0 has figures only.
 
 use crate::Estimate;
-use serde::Deserialize;
+use crate::quota::Interval;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use swtch_topology::Unavailable;
 
 /// The schema that this version reads.
-pub const SCHEMA: &str = "swtch/faas/1";
+pub const SCHEMA: &str = "swtch/faas/2";
+
+/// The schema of swtch 0.1.0, whose handlers made the figures themselves.
+pub const OLD_SCHEMA: &str = "swtch/faas/1";
 
 /// The answer of a handler.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -47,7 +53,7 @@ pub struct Response {
 pub struct Handler {
     /// Its version.
     pub version: String,
-    /// `python`, `node`, `go` or `java`.
+    /// `python`, `node`, `go`, `java` or `rust`.
     pub language: String,
     /// What runs the language: `CPython`.
     pub runtime: Option<String>,
@@ -131,6 +137,17 @@ pub struct Measurement {
     pub lag1: Option<f64>,
     /// Whether every task was passed through.
     pub check: Option<Check>,
+    /// What the figures are made of.
+    pub batches_ns: Option<Batches>,
+}
+
+/// Times of whole batches, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Batches {
+    /// With the switches.
+    pub gross: Vec<u64>,
+    /// The baseline of each.
+    pub baseline: Vec<u64>,
 }
 
 /// Switches really made.
@@ -141,8 +158,14 @@ pub struct SwitchCount {
 }
 
 /// A test for normality.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Normality {
+    /// `shapiro-wilk`.
+    #[serde(default)]
+    pub test: String,
+    /// Its statistic.
+    #[serde(default)]
+    pub w: f64,
     /// Its p-value.
     pub p: f64,
     /// Whether normality was not rejected.
@@ -191,22 +214,54 @@ pub struct Throttling {
     pub inferred: Option<Inferred>,
     /// As the platform's own counters tell, over this invocation.
     pub platform: Option<Quota>,
-    /// The timeline: `[start, length]` of the stretches in which no spinner ran, in order.
+    /// When each spinner ran: what the quota is inferred from.
+    pub spun: Option<Spun>,
+    /// The timeline: `[start, length]` of the times in which no spinner ran, in order.
+    #[serde(default)]
     pub gaps: Vec<[u64; 2]>,
     /// Shorter ones that are not among them.
     #[serde(default)]
     pub gaps_left_out: u64,
 }
 
-/// The quota as it is seen from inside.
+/// What spinners saw.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Spun {
+    /// How long they were watched.
+    pub span_ns: u64,
+    /// What spun, in words.
+    pub from: String,
+    /// CPUs that other threads of the spinners' runtime had on average: they are charged to the same quota.
+    #[serde(default)]
+    pub others_cpus: f64,
+    /// Of each spinner. Absent where the figures were added and samples not asked for.
+    pub intervals: Option<Vec<Vec<Interval>>>,
+}
+
+/// The quota as it is seen from inside.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Inferred {
     /// Distance of refills.
     pub period_ns: Option<f64>,
     /// Running time between two.
     pub quota_ns: Option<f64>,
-    /// Quota to period.
+    /// Lower end of the 95 % interval of the quota.
+    #[serde(default)]
+    pub quota_ci_low_ns: Option<f64>,
+    /// Its upper end.
+    #[serde(default)]
+    pub quota_ci_high_ns: Option<f64>,
+    /// Quota to period; where no gap is of a quota, the CPUs received.
     pub cpus: Option<f64>,
+    /// Lengths of the gaps that the quota made, summed over spinners.
+    #[serde(default)]
+    pub throttled_ns: u64,
+    /// Such gaps.
+    #[serde(default)]
+    pub gaps: u64,
+    /// Periods between the first and the last of their ends.
+    #[serde(default)]
+    pub periods: u64,
 }
 
 /// The platform's own counters.
@@ -277,8 +332,9 @@ impl Response {
         let asked_ms = self.request.get("spin_ms").and_then(Value::as_f64).unwrap_or(0.0);
         let cpu = self.cpu.as_ref();
         let ran_ns = cpu.map_or(0, |cpu| cpu.spun_ns / u64::from(cpu.spinners.max(1)));
+        let span_ns = self.throttling.as_ref()?.spun.as_ref().map_or(0, |spun| spun.span_ns);
         let last_ns = gaps.last().map_or(0, |(start, length)| start.saturating_add(*length));
-        let length_ns = ((asked_ms * 1e6) as u64).max(ran_ns).max(last_ns);
+        let length_ns = ((asked_ms * 1e6) as u64).max(ran_ns).max(span_ns).max(last_ns);
         (length_ns > 0).then_some(Timeline { length_ns, gaps })
     }
 }

@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use crate::statistics::{estimate, holm_adjusted, median, quantiles, rank_tests, sign_flip_tests};
     #[pymodule_export]
-    use crate::studies::{check_run, check_study, check_tiers, disturbed};
+    use crate::studies::{check_run, check_study, check_tiers, complete_answer, disturbed};
     #[pymodule_export]
     use crate::sweeping::sweep;
     #[pymodule_export]

@@ -1,6 +1,8 @@
-//! Studies, of functions and of AI workloads: what Python writes, checked and read by the same code that reads their files.
+//! Studies, of functions and of AI workloads: what Python writes, checked and read by the same code that reads their files. Also the figures of
+//! a function's answer.
 
 use crate::errors::mistake;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use swtch_faas::Tiers;
@@ -42,4 +44,12 @@ fn impossible<T: DeserializeOwned>(
 pub(crate) fn disturbed(study: &str) -> PyResult<Option<f64>> {
     let study: Tiers = serde_json::from_str(study).map_err(mistake)?;
     Ok(study.disturbed())
+}
+
+/// A handler's answer (JSON, `swtch/faas/2` or `swtch/faas/1`) with its figures, as `swtch/faas/2`: statistics of its batches, and the quota
+/// that its spinners' intervals show.
+#[pyfunction]
+pub(crate) fn complete_answer(py: Python<'_>, answer: &str) -> PyResult<String> {
+    let completed = py.detach(|| swtch_faas::figures::complete(answer));
+    completed.map(|document| document.to_string()).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -1,7 +1,7 @@
-// Package document is what a function answers: swtch/faas/1, the same in every language. Nil is null, and has its reason in Unavailable.
+// Package document is what a function answers: swtch/faas/2, the same in every language. Nil is null, and has its reason in Unavailable.
 package document
 
-import "github.com/swtch-tools/swtch/functions/go/stats"
+import "github.com/swtch-tools/swtch/functions/go/spin"
 
 // Document is one invocation's answer.
 type Document struct {
@@ -23,7 +23,7 @@ type Document struct {
 
 // Schema of an answer, and of a refusal.
 const (
-	Schema      = "swtch/faas/1"
+	Schema      = "swtch/faas/2"
 	ErrorSchema = "swtch/faas-error/1"
 )
 
@@ -66,24 +66,19 @@ type Host struct {
 
 // Measurement is one method's switches.
 type Measurement struct {
-	Method           string         `json:"method"`
-	Tasks            string         `json:"tasks"`
-	TaskCount        int            `json:"task_count"`
-	Baseline         string         `json:"baseline"`
-	Pinned           bool           `json:"pinned"`
-	CPU              *int           `json:"cpu"`
-	SwitchesPerBatch int            `json:"switches_per_batch"`
-	Batches          int            `json:"batches"`
-	StoppedBy        string         `json:"stopped_by"`
-	GrossNs          stats.Estimate `json:"gross_ns"`
-	BaselineNs       stats.Estimate `json:"baseline_ns"`
-	NetNs            stats.Estimate `json:"net_ns"`
-	Negative         bool           `json:"negative"`
-	Switches         Switches       `json:"switches"`
-	Normality        *Normality     `json:"normality"`
-	Lag1             *float64       `json:"lag1"`
-	Check            *Check         `json:"check"`
-	BatchesNs        *BatchesNs     `json:"batches_ns,omitempty"`
+	Method           string    `json:"method"`
+	Tasks            string    `json:"tasks"`
+	TaskCount        int       `json:"task_count"`
+	Baseline         string    `json:"baseline"`
+	Pinned           bool      `json:"pinned"`
+	CPU              *int      `json:"cpu"`
+	SwitchesPerBatch int       `json:"switches_per_batch"`
+	Batches          int       `json:"batches"`
+	StoppedBy        string    `json:"stopped_by"`
+	MedianNs         float64   `json:"median_ns"` // Of the net time for a switch.
+	Switches         Switches  `json:"switches"`
+	Check            *Check    `json:"check"`
+	BatchesNs        BatchesNs `json:"batches_ns"`
 }
 
 // Switches are those made in the gross batches.
@@ -93,14 +88,6 @@ type Switches struct {
 	Involuntary *int64   `json:"involuntary"`
 	CountedBy   *string  `json:"counted_by"`
 	PerExpected *float64 `json:"per_expected"`
-}
-
-// Normality is the test of gross_ns.
-type Normality struct {
-	Test   string  `json:"test"`
-	W      float64 `json:"w"`
-	P      float64 `json:"p"`
-	Normal bool    `json:"normal"`
 }
 
 // Check is that a token passed through every task.
@@ -126,28 +113,23 @@ type Clock struct {
 
 // CPU is what the spinners received.
 type CPU struct {
-	Share    *stats.Estimate `json:"share"`
-	SpunNs   int64           `json:"spun_ns"`
-	Spinners int             `json:"spinners"`
+	Received float64 `json:"received"`
+	SpunNs   int64   `json:"spun_ns"`
+	Spinners int     `json:"spinners"`
 }
 
-// Throttling is the quota, from inside and by the platform's own numbers.
+// Throttling is the spinners' timeline, and the quota by the platform's own numbers.
 type Throttling struct {
-	Inferred    *Inferred      `json:"inferred"`
-	Platform    *PlatformQuota `json:"platform"`
-	Gaps        [][2]int64     `json:"gaps"`
-	GapsLeftOut int            `json:"gaps_left_out"`
+	Spun     *Spun          `json:"spun"`
+	Platform *PlatformQuota `json:"platform"`
 }
 
-// Inferred is the quota as gaps tell it.
-type Inferred struct {
-	PeriodNs    *float64 `json:"period_ns"`
-	QuotaNs     *float64 `json:"quota_ns"`
-	CPUs        *float64 `json:"cpus"`
-	ThrottledNs int64    `json:"throttled_ns"`
-	Gaps        int      `json:"gaps"`
-	Periods     int      `json:"periods"`
-	From        string   `json:"from"`
+// Spun is when each spinner ran.
+type Spun struct {
+	SpanNs     int64             `json:"span_ns"`
+	From       string            `json:"from"`
+	OthersCPUs float64           `json:"others_cpus"`
+	Intervals  [][]spin.Interval `json:"intervals"`
 }
 
 // PlatformQuota is the cgroup's own numbers, their difference over the invocation.

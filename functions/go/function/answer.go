@@ -49,7 +49,7 @@ func Answer(asked request.Request, platform, id string, worked ...func()) docume
 	d.Host = host.Read(root, platform, missing)
 	gvisor := d.Host.Sandbox != nil && *d.Host.Sandbox == "gvisor"
 	d.Measurements = switching.Measure(asked, gvisor, missing)
-	d.CPU, d.Throttling = spin(asked, missing)
+	d.CPU, d.Throttling = spun(asked, missing)
 	if asked.WorkMs > 0 || asked.Iterations > 0 {
 		done := work.Do(asked.WorkMs, int64(asked.Iterations), func() {
 			for _, tell := range worked {

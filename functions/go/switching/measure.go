@@ -3,15 +3,20 @@ package switching
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/swtch-tools/swtch/functions/go/clock"
 	"github.com/swtch-tools/swtch/functions/go/document"
 	"github.com/swtch-tools/swtch/functions/go/request"
-	"github.com/swtch-tools/swtch/functions/go/stats"
 )
 
-// Looking after every batch would stop by luck.
-const lookEvery = 10
+const (
+	// Looking after every batch would stop by luck.
+	lookEvery = 10
+	// With fewer values no pair of order statistics holds the median with 95 %.
+	fewest = 6
+)
 
 // exchange is tasks that hand the CPU to each other. The first task is the caller's thread.
 type exchange struct {
@@ -67,7 +72,7 @@ func measure(method string, asked request.Request, gvisor bool, place string, un
 		} else if asked.Pin && method == "channel" {
 			unavailable.Add(place+".cpu", "goroutines that hand over by a channel have no thread of their own to pin")
 		}
-		measurement = x.summary(method, asked.Samples)
+		measurement = x.summary(method)
 		measurement.StoppedBy = stoppedBy
 		measurement.Pinned, measurement.CPU = pinned.cpu != nil, pinned.cpu
 		measurement.Switches = x.switchesMade(gvisor, place, unavailable)
@@ -92,7 +97,7 @@ func (x *exchange) repeat(asked request.Request) (stoppedBy string, err error) {
 			return "", err
 		}
 		enough := len(x.gross) >= asked.MinBatches && len(x.gross)%lookEvery == 0
-		if enough && stats.Of(x.perSwitch(x.gross)).Narrow(asked.Interval) {
+		if enough && narrow(x.gross, asked.Interval) {
 			return "interval", nil
 		}
 		if clock.NowNs() >= end {
@@ -126,33 +131,36 @@ func timed(run func() error) (int64, error) {
 	return clock.NowNs() - begin, err
 }
 
-func (x *exchange) perSwitch(batches []int64) []float64 {
-	values := make([]float64, len(batches))
-	for i, ns := range batches {
-		values[i] = float64(ns) / float64(x.switches)
+// narrow says whether the wider side of the median's 95 % interval is within this part of it; ranks by the normal approximation (Conover 1999,
+// 3.2). The statistics of an answer are made where it is read (crates/faas).
+func narrow(values []int64, part float64) bool {
+	n := len(values)
+	if n < fewest {
+		return false
 	}
-	return values
+	sorted := slices.Sorted(slices.Values(values))
+	middle := median(sorted)
+	rank := max(1, int((float64(n)-1.96*math.Sqrt(float64(n)))/2))
+	wider := max(float64(sorted[n-rank])-middle, middle-float64(sorted[rank-1]))
+	return middle != 0 && wider <= part*math.Abs(middle)
 }
 
-func (x *exchange) summary(method string, samples bool) document.Measurement {
-	gross, baseline := x.perSwitch(x.gross), x.perSwitch(x.around)
-	net := make([]float64, len(gross))
-	for i := range gross {
-		net[i] = gross[i] - baseline[i]
+func median(sorted []int64) float64 {
+	n := len(sorted)
+	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
+}
+
+func (x *exchange) summary(method string) document.Measurement {
+	net := make([]int64, len(x.gross))
+	for i, gross := range x.gross {
+		net[i] = gross - x.around[i]
 	}
-	m := document.Measurement{
+	slices.Sort(net)
+	return document.Measurement{
 		Method: method, Tasks: x.tasks, TaskCount: x.taskCount, Baseline: x.baseline, SwitchesPerBatch: x.switches,
-		Batches: len(gross), GrossNs: stats.Of(gross), BaselineNs: stats.Of(baseline), NetNs: stats.Of(net),
-		Lag1: stats.Lag1(gross), Check: x.check,
+		Batches: len(x.gross), MedianNs: median(net) / float64(x.switches), Check: x.check,
+		BatchesNs: document.BatchesNs{Gross: x.gross, Baseline: x.around},
 	}
-	m.Negative = m.NetNs.Median < 0
-	if test := stats.Normality(gross); test != nil {
-		m.Normality = &document.Normality{Test: "shapiro-wilk", W: test.W, P: test.P, Normal: test.P >= 0.05}
-	}
-	if samples {
-		m.BatchesNs = &document.BatchesNs{Gross: x.gross, Baseline: x.around}
-	}
-	return m
 }
 
 func (x *exchange) switchesMade(gvisor bool, place string, unavailable *document.UnavailableList) document.Switches {

@@ -1,5 +1,5 @@
 'use strict';
-// The measurement inside a function, from the request to the document swtch/faas/1. Null has its reason in `unavailable`.
+// The measurement inside a function, from the request to the document swtch/faas/2. Null has its reason in `unavailable`.
 
 const { performance } = require('node:perf_hooks');
 const cgroup = require('./cgroup');
@@ -34,7 +34,7 @@ async function document(request, platformName, id, done) {
   const quota = cgroup.quota(ROOT);
   const unavailable = [];
   const head = {
-    schema: 'swtch/faas/1',
+    schema: 'swtch/faas/2',
     created_at: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
     handler: { version: VERSION, language: 'node', runtime: 'V8', runtime_version: process.versions.node, libc: host.libc() },
     platform: platform(platformName),

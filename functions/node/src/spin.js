@@ -18,6 +18,8 @@ const TASK = 'swtch-spinner';
 const OPTIONS = ['--single-threaded', '--v8-pool-size=0'];
 /** What a further Node.js takes: without a place for it, the function would be killed. */
 const BYTES_PER_PROCESS = 45 * 2 ** 20;
+/** Intervals of all spinners; with more of them spinning ends early. */
+const MOST_INTERVALS = 20_000;
 /** For all to have read when to begin. */
 const START_NS = 5e6;
 /** Spinning before it counts, in CPU time. */
@@ -52,7 +54,8 @@ async function spinIn(spinners, ms, start) {
   try {
     await Promise.all(started.map((each) => each.answer()));
     const begin = clock.now() + START_NS;
-    for (const each of started) each.ask({ begin, end: begin + ms * 1e6 });
+    const most = Math.floor(MOST_INTERVALS / spinners);
+    for (const each of started) each.ask({ begin, end: begin + ms * 1e6, most });
     const spun = await Promise.all(started.map((each) => each.answer()));
     // A spinner may have been stopped just before its end.
     const wall = Math.max(...spun.map(({ ended }) => ended)) - begin;
@@ -143,8 +146,11 @@ function spinner(cpu) {
   };
 }
 
-// Other than in a process of its own, other spinners use its CPU time too.
-function spinOne({ begin, end, alone = true }) {
+/**
+ * Intervals [start, end, CPU time that was charged for it], in ns from the beginning. Other than in a process of its own, other spinners use
+ * its CPU time too: then without it.
+ */
+function spinOne({ begin, end, most = Infinity, alone = true }) {
   const intervals = [];
   const parent = process.ppid;
   while (clock.now() < begin);
@@ -153,13 +159,15 @@ function spinOne({ begin, end, alone = true }) {
   let charged = last;
   let start = last;
   let cpu = cpuBefore;
-  const close = () => intervals.push({ start: Math.round(start - begin), end: Math.round(last - begin), cpu: alone ? cpu : null });
-  while (last < end) {
+  const close = (cpuNow) => {
+    intervals.push([start, last].map((at) => Math.round(at - begin)).concat(alone ? [cpuNow - cpu] : []));
+    cpu = cpuNow;
+  };
+  while (last < end && intervals.length < most) {
     const now = clock.now();
     if (now - last > GAP_NS) {
-      close();
+      close(clock.cpuNs());
       start = now;
-      cpu = clock.cpuNs();
     }
     last = now;
     if (now - charged > CHARGE_NS) {
@@ -169,8 +177,8 @@ function spinOne({ begin, end, alone = true }) {
       if (process.ppid !== parent) break;
     }
   }
-  close();
-  return { intervals, ended: last, cpu: clock.cpuNs() - cpuBefore };
+  close(clock.cpuNs());
+  return { intervals, ended: last, cpu: cpu - cpuBefore };
 }
 
 // Compiling would be seen as gaps.
@@ -198,4 +206,4 @@ if (!isMainThread && workerData === TASK) {
   spinInProcess();
 }
 
-module.exports = { GAP_NS, spin };
+module.exports = { spin };

@@ -1,20 +1,13 @@
 'use strict';
-// What the function received of the CPUs, and the quota that its gaps tell.
+// When spinners ran: the raw timeline, from which the quota is inferred where the answer is read (crates/faas).
 
-const { GAP_NS, spin } = require('./spin');
-const { idle, infer, shares } = require('./quota');
-const { estimate } = require('./statistics');
-
-const MOST_GAPS = 2000;
-/** Without a period to be found, shares are of this many windows. */
-const WINDOWS = 10;
+const { spin } = require('./spin');
 
 /** { cpu, throttling } of the document, without the platform's own numbers; and the usages of spinning processes. */
 async function throttling(request, unavailable) {
-  const nothing = { cpu: null, throttling: { inferred: null, platform: null, gaps: [], gaps_left_out: 0 }, usages: [] };
   const without = (why) => {
-    unavailable.push({ what: 'cpu', why }, { what: 'throttling.inferred', why });
-    return nothing;
+    unavailable.push({ what: 'cpu', why }, { what: 'throttling.spun', why });
+    return { cpu: null, throttling: { spun: null, platform: null }, usages: [] };
   };
   if (request.spin_ms === 0) return without('the request has spin_ms 0');
   let spun;
@@ -23,34 +16,12 @@ async function throttling(request, unavailable) {
   } catch (error) {
     return without(`nothing can spin: ${error.message}`);
   }
-  const told = infer(spun.threads);
-  const found = told.why === null ? told : null;
-  const [gaps, left] = longest(idle(spun.threads, GAP_NS));
-  const windows = shares(spun.threads, found?.first ?? 0, found?.period ?? spun.wall / WINDOWS, spun.wall);
-  if (windows.length === 0) unavailable.push({ what: 'cpu.share', why: 'the spinning was shorter than a period' });
+  const { threads, wall, from, usages } = spun;
   return {
-    cpu: { share: windows.length > 0 ? estimate(windows) : null, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
-    throttling: { inferred: inferred(found, told.why, spun, unavailable), platform: null, gaps, gaps_left_out: left },
-    usages: spun.usages,
+    cpu: { received: spun.cpu / wall, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
+    throttling: { spun: { span_ns: Math.round(wall), from, others_cpus: 0, intervals: threads }, platform: null },
+    usages,
   };
-}
-
-function inferred(found, why, spun, unavailable) {
-  if (!found) for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
-  return {
-    period_ns: found?.period ?? null,
-    quota_ns: found?.quota ?? null,
-    cpus: found ? found.quota / found.period : spun.cpu / spun.wall,
-    throttled_ns: found?.throttled ?? 0,
-    gaps: found?.gaps ?? 0,
-    periods: found?.periods ?? 0,
-    from: spun.from,
-  };
-}
-
-function longest(gaps) {
-  const kept = [...gaps].sort((a, b) => b[1] - a[1]).slice(0, MOST_GAPS);
-  return [kept.sort((a, b) => a[0] - b[0]), gaps.length - kept.length];
 }
 
 module.exports = { throttling };

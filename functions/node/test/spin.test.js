@@ -10,7 +10,7 @@ function check(spun, spinners) {
   assert.ok(spun.cpu > 0 && spun.wall >= MS * 1e6);
   for (const intervals of spun.threads) {
     let reached = 0;
-    for (const { start, end } of intervals) {
+    for (const [start, end] of intervals) {
       assert.ok(reached <= start && start <= end);
       reached = end;
     }

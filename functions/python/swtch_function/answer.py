@@ -19,7 +19,7 @@ def answer(
     invocation_id: str | None = None,
     worked: Callable[[], None] = lambda: None,
 ) -> tuple[int, dict[str, Any]]:
-    """200 and `swtch/faas/1`, or 400 and `swtch/faas-error/1`; `worked` as of `invoke`."""
+    """200 and `swtch/faas/2`, or 400 and `swtch/faas-error/1`; `worked` as of `invoke`."""
     try:
         request = parse(body, query)
     except BadRequest as error:

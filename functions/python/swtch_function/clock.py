@@ -10,7 +10,7 @@ _ROUNDS = 5
 
 
 def clock() -> dict[str, Any]:
-    """As `swtch/faas/1` has it: of `time.monotonic_ns`, called from Python."""
+    """As `swtch/faas/2` has it: of `time.monotonic_ns`, called from Python."""
     now = time.monotonic_ns
     costs = []
     for _ in range(_ROUNDS):

@@ -42,7 +42,7 @@ class Usage:
         )
 
     def since(self, before: Usage) -> dict[str, Any]:
-        """The difference, as `swtch/faas/1` has it."""
+        """The difference, as `swtch/faas/2` has it."""
         return {
             "wall_ns": self.wall_ns - before.wall_ns,
             "cpu_ns": max(0, self.cpu_ns - before.cpu_ns),
@@ -61,7 +61,7 @@ class Group:
     """With the quota; that of this process where none has one."""
 
     def numbers(self) -> dict[str, Any]:
-        """As `throttling.platform` of `swtch/faas/1` has it, counted since the group was made."""
+        """As `throttling.platform` of `swtch/faas/2` has it, counted since the group was made."""
         stat = _rows(self.directory / "cpu.stat")
         quota_us, period_us = _quota_us(self.version, self.directory)
         throttled_us = stat.get("throttled_usec")

@@ -1,4 +1,4 @@
-"""One invocation, from what was asked to the document `swtch/faas/1` (`docs/schemas/faas-1.json`)."""
+"""One invocation, from what was asked to the document `swtch/faas/2` (`docs/schemas/faas-2.json`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .host import host, libc
 from .methods import measure_all
 from .platforms import platform
 from .processes import ChildFailed
-from .quota import Inferred, infer
 from .request import Request
 from .spin import Spun, spin
 from .version import VERSION
@@ -24,7 +23,7 @@ from .work import work
 
 # They do not change while a process lives, and finding them costs CPU time that is the function's where there is a quota.
 _machine, _libc, _clock = functools.cache(host), functools.cache(libc), functools.cache(clock)
-SCHEMA = "swtch/faas/1"
+SCHEMA = "swtch/faas/2"
 _IMPORTED_NS = time.monotonic_ns()
 _one_at_a_time = threading.Lock()
 _invocations = 0
@@ -59,7 +58,6 @@ def _document(
     group_before = group.numbers() if group else None
     measurements, unavailable = measure_all(request)
     spun, why_not = _spin(request)
-    inferred = infer(spun.intervals) if spun else None
     asked = request.work_ms or request.iterations
     worked = work(request.work_ms, request.iterations, done) if asked else None
     numbers = difference(group.numbers(), group_before) if group and group_before else None
@@ -69,8 +67,6 @@ def _document(
         )
     if why_not:
         unavailable.append({"what": "cpu", "why": why_not})
-    if inferred and inferred.why:
-        unavailable.append({"what": "throttling.inferred.quota_ns", "why": inferred.why})
     machine = _machine()
     usage = Usage.now().since(before)
     _drop_constants(usage, measurements, machine["sandbox"], unavailable)
@@ -95,8 +91,8 @@ def _document(
         "request": request.to_document(),
         "measurements": measurements,
         "clock": _clock(),
-        "cpu": _cpu(spun, inferred, request),
-        "throttling": _throttling(spun, inferred, numbers, request),
+        "cpu": _cpu(spun, request),
+        "throttling": _throttling(spun, numbers, request),
         "work": worked,
         "usage": usage,
         "unavailable": unavailable,
@@ -113,41 +109,32 @@ def _spin(request: Request) -> tuple[Spun | None, str | None]:
         return None, f"spinning failed: {error}"
 
 
-def _cpu(spun: Spun | None, inferred: Inferred | None, request: Request) -> dict[str, Any] | None:
+def _cpu(spun: Spun | None, request: Request) -> dict[str, Any] | None:
     if spun is None:
         return None
-    share = spun.share(inferred.period_ns if inferred else None)
     return {
-        "share": share.to_document() if share else None,
+        "received": spun.cpu_ns / spun.span_ns,
         "spun_ns": spun.cpu_ns,
         "spinners": request.spinners,
     }
 
 
 def _throttling(
-    spun: Spun | None, inferred: Inferred | None, numbers: dict[str, Any] | None, request: Request
+    spun: Spun | None, numbers: dict[str, Any] | None, request: Request
 ) -> dict[str, Any] | None:
     if spun is None and numbers is None:
         return None
-    gaps, left_out = spun.gaps() if spun else ([], 0)
-    return {
-        "inferred": _inferred(inferred, request) if inferred else None,
-        "platform": numbers,
-        "gaps": [list(gap) for gap in gaps],
-        "gaps_left_out": left_out,
-    }
+    return {"spun": _spun(spun, request) if spun else None, "platform": numbers}
 
 
-def _inferred(inferred: Inferred, request: Request) -> dict[str, Any]:
+def _spun(spun: Spun, request: Request) -> dict[str, Any]:
+    """The raw timeline; the quota is inferred from it where the answer is read."""
     return {
-        "period_ns": inferred.period_ns,
-        "quota_ns": inferred.quota_ns,
-        "cpus": inferred.cpus,
-        "throttled_ns": inferred.throttled_ns,
-        "gaps": inferred.gaps,
-        "periods": inferred.periods,
+        "span_ns": spun.span_ns,
         "from": f"gaps of {request.spinners} spinning processes over {request.spin_ms / 1000:g} s"
         + (" on one CPU" if len(cpus_allowed()) == 1 else ""),
+        "others_cpus": 0.0,
+        "intervals": [list(map(list, each)) for each in spun.intervals],
     }
 
 

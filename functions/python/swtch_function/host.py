@@ -12,7 +12,7 @@ from .counters import memory_limit_bytes
 
 
 def host(root: Path = Path("/")) -> dict[str, Any]:
-    """As `swtch/faas/1` has it."""
+    """As `swtch/faas/2` has it."""
     return {
         "architecture": platform.machine(),
         "kernel_release": platform.release(),

@@ -64,7 +64,7 @@ class Method(ABC):
         return 0, 0
 
     def check(self) -> dict[str, Any] | None:
-        """Whether the token passed through every task, as `swtch/faas/1` has it."""
+        """Whether the token passed through every task, as `swtch/faas/2` has it."""
         return None
 
 

@@ -22,7 +22,7 @@ _OWN = ("SWTCH_FUNCTION_NAME", "SWTCH_FUNCTION_MEMORY_MB", "SWTCH_FUNCTION_CPUS"
 
 
 def platform(name: str, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """As `swtch/faas/1` has it; name: which adapter was called."""
+    """As `swtch/faas/2` has it; name: which adapter was called."""
     names, memories = _VARIABLES[name]
     used: list[str] = []
     function = _first((*names, _OWN[0]), environment, used)

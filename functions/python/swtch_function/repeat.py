@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .counters import switches_here
+from .median import median, relative_half_width
 from .method import Method, Switches
 from .request import Request
-from .statistics import NORMAL_P, Estimate, estimate, lag1, shapiro_wilk
 
 _WARM_UP = 3
 """Batches before those that count: first calls take several times as long."""
@@ -34,7 +34,7 @@ class _Batches:
 
 
 def measure(method: Method, request: Request, cpu: int | None) -> dict[str, Any]:
-    """A measurement of `swtch/faas/1`; the method is open and stays so.
+    """A measurement of `swtch/faas/2`; the method is open and stays so.
 
     cpu: that all is pinned to.
     """
@@ -46,12 +46,8 @@ def measure(method: Method, request: Request, cpu: int | None) -> dict[str, Any]
     until_ns = time.monotonic_ns() + round(request.time_limit_ms * 1e6)
     stopped_by = _run(method, request, batches, until_ns)
     others = method.switches_of_others()
-    per_switch = [
-        [time_ns / method.switches for time_ns in times] for times in (batches.gross_ns, batches.baseline_ns)
-    ]
-    net = [gross - baseline for gross, baseline in zip(*per_switch)]
-    net_estimate = _estimate(net)
-    document: dict[str, Any] = {
+    net = [gross - baseline for gross, baseline in zip(batches.gross_ns, batches.baseline_ns)]
+    return {
         "method": method.name,
         "tasks": method.tasks,
         "task_count": method.task_count,
@@ -61,18 +57,11 @@ def measure(method: Method, request: Request, cpu: int | None) -> dict[str, Any]
         "switches_per_batch": method.switches,
         "batches": len(net),
         "stopped_by": stopped_by,
-        "gross_ns": _estimate(per_switch[0]).to_document(),
-        "baseline_ns": _estimate(per_switch[1]).to_document(),
-        "net_ns": net_estimate.to_document(),
-        "negative": net_estimate.median < 0,
+        "median_ns": median(net) / method.switches,
         "switches": _switches(method, batches, others),
-        "normality": _normality(per_switch[0]),
-        "lag1": lag1(per_switch[0]),
         "check": method.check(),
+        "batches_ns": {"gross": batches.gross_ns, "baseline": batches.baseline_ns},
     }
-    if request.samples:
-        document["batches_ns"] = {"gross": batches.gross_ns, "baseline": batches.baseline_ns}
-    return document
 
 
 def _run(method: Method, request: Request, batches: _Batches, until_ns: int) -> str:
@@ -80,18 +69,12 @@ def _run(method: Method, request: Request, batches: _Batches, until_ns: int) -> 
         batches.take(method)
         n = len(batches.gross_ns)
         if n >= request.min_batches and n % _LOOK_EVERY == 0:
-            if _estimate(batches.gross_ns).relative_half_width <= request.interval:
+            if relative_half_width(batches.gross_ns) <= request.interval:
                 return "interval"
         if n >= request.max_batches:
             return "batch limit"
         if time.monotonic_ns() >= until_ns:
             return "time limit"
-
-
-def _estimate(values: list[float] | list[int]) -> Estimate:
-    found = estimate(values)
-    assert found is not None, "there is at least one batch"
-    return found
 
 
 def _switches(method: Method, batches: _Batches, others: Switches | None) -> dict[str, Any]:
@@ -107,11 +90,3 @@ def _switches(method: Method, batches: _Batches, others: Switches | None) -> dic
         "counted_by": "getrusage" if counted else None,
         "per_expected": (voluntary + involuntary) / expected if counted else None,
     }
-
-
-def _normality(values: list[float]) -> dict[str, Any] | None:
-    found = shapiro_wilk(values)
-    if found is None:
-        return None
-    w, p = found
-    return {"test": "shapiro-wilk", "w": w, "p": p, "normal": p >= NORMAL_P}

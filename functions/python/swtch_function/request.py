@@ -58,7 +58,7 @@ class Request:
     samples: bool = False
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/faas/1` has it."""
+        """As `swtch/faas/2` has it."""
         return {**asdict(self), "methods": list(self.methods)}
 
 

@@ -11,17 +11,21 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from .affinity import cpus_allowed, pin
 from .processes import Child
-from .quota import GAP_NS, Intervals
-from .statistics import Estimate, estimate
 
+Interval = Sequence[int]
+"""One running interval: when it began and ended in ns, and, where known, the CPU time that was charged for it."""
+Intervals = Sequence[Interval]
+"""Of one spinner, in order."""
+
+GAP_NS = 200_000
+"""A shorter gap is an interrupt, and counts as running."""
 CHARGE_NS = 100_000
 """How often a spinner makes the kernel charge it."""
-MOST_GAPS = 2000
-"""At most this many are reported; the longest."""
+MOST_INTERVALS = 20_000
+"""Of all spinners; with more of them spinning ends early."""
 _START_NS = 5_000_000
 """For all to be there before they begin."""
 _COARSE = 0.2
@@ -39,34 +43,6 @@ class Spun:
     cpu_ns: int
     """CPU time of all."""
 
-    def gaps(self) -> tuple[list[tuple[int, int]], int]:
-        """Beginnings and lengths of the intervals in which none ran, the longest of them in order, and how many are left out."""
-        events = sorted(
-            event for each in self.intervals for start, end, *_ in each for event in ((start, -1), (end, 1))
-        )
-        running = accumulate(-step for _, step in events)
-        found = [
-            (time_ns, after - time_ns)
-            for (time_ns, _), (after, _), now in zip(events, events[1:], running)
-            if now == 0 and after - time_ns >= GAP_NS
-        ]
-        kept = sorted(sorted(found, key=lambda gap: -gap[1])[:MOST_GAPS])
-        return kept, len(found) - len(kept)
-
-    def share(self, period_ns: float | None) -> Estimate | None:
-        """CPUs received, in windows of whole periods, or in tenths without a period."""
-        window_ns = period_ns or self.span_ns / 10
-        count = int(self.span_ns / window_ns) if window_ns else 0
-        if count < 1:
-            return None
-        ran_ns = [0.0] * count
-        for start, end, *charged in (interval for each in self.intervals for interval in each):
-            rate = (charged[0] if charged else end - start) / (end - start) if end > start else 0.0
-            for window in range(int(start / window_ns), min(count - 1, int(end / window_ns)) + 1):
-                inside = min(end, (window + 1) * window_ns) - max(start, window * window_ns)
-                ran_ns[window] += max(0.0, inside) * rate
-        return estimate([ran / window_ns for ran in ran_ns])
-
 
 def spin(
     spinners: int, span_ns: int, pinned: bool, charge: Callable[[], object] = time.thread_time_ns
@@ -77,11 +53,11 @@ def spin(
     """
     allowed = cpus_allowed()
     cpus = allowed if pinned and spinners == len(allowed) > 1 else [None] * spinners
-    begin_ns = time.monotonic_ns() + _START_NS
+    begin_ns, most = time.monotonic_ns() + _START_NS, MOST_INTERVALS // spinners
     with contextlib.ExitStack() as stack:
         children = []
         for cpu in cpus:
-            child = Child(lambda cpu=cpu: _spin(begin_ns, begin_ns + span_ns, cpu, charge))  # type: ignore[misc]
+            child = Child(lambda cpu=cpu: _spin(begin_ns, begin_ns + span_ns, cpu, charge, most))  # type: ignore[misc]
             stack.callback(child.end)
             children.append(child)
         seen = [child.result() for child in children]
@@ -97,7 +73,9 @@ def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
     return Spun(list(seen), span_ns, cpu_ns)
 
 
-def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], object]) -> list[list[int]]:
+def _spin(
+    begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], object], most: int
+) -> list[list[int]]:
     """In a process of its own: intervals [start, end, CPU time] from the beginning."""
     if cpu is not None:
         pin(cpu)
@@ -108,7 +86,7 @@ def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], obje
     start_ns = last_ns = now()
     start_cpu_ns = cpu_now()
     charge_ns = last_ns + CHARGE_NS
-    while last_ns < end_ns:
+    while last_ns < end_ns and len(intervals) < most:
         time_ns = now()
         if time_ns - last_ns >= GAP_NS:
             at_cpu_ns = cpu_now()

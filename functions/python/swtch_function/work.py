@@ -14,7 +14,7 @@ _iterations_per_ms: float | None = None
 
 
 def work(asked_ms: float, iterations: int = 0, done: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Does that many iterations, or with 0 as many as take `asked_ms` of CPU time here; as `swtch/faas/1` has it.
+    """Does that many iterations, or with 0 as many as take `asked_ms` of CPU time here; as `swtch/faas/2` has it.
 
     Two processes calibrate differently: only the same iterations can be compared.
     done: called after the work, before its CPU time is asked for. Asking makes the kernel charge it, and under a quota may stop it.

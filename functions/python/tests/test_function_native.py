@@ -67,7 +67,7 @@ def test_it_measures(wheels: list[Path], tmp_path: Path, monkeypatch: pytest.Mon
     found = document.invoke(from_values({**SHORT, "methods": ["pipe-native"], "spin_ms": 0}))
     check_document(found, "local")
     (one,) = found["measurements"]
-    assert one["gross_ns"]["median"] > one["baseline_ns"]["median"] > 0
+    assert one["median_ns"] > 0 and min(one["batches_ns"]["baseline"]) > 0
     assert one["switches"]["per_expected"] > 0.9
     monkeypatch.delitem(sys.modules, "swtch_native", raising=False)
 

@@ -1,8 +1,9 @@
-"""The quota and the period that the spinners infer are those of the cgroup, within 2 %, on this kernel."""
+"""The quota and the period that the spinners infer are those of the cgroup, within 0.5 %, on this kernel."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from swtch_function.counters import cpu_group
 from swtch_function.processes import Child
 from swtch_function.request import from_values
 
-TOLERANCE = 0.02
+TOLERANCE = 0.005
 TIERS = {128: 0.0833, 256: 0.1667, 512: 0.3333, 1024: 0.5833, 2048: 1.0}
 """CPUs of generation-1 Cloud Functions by MB."""
 WEIGHT = 20480
@@ -37,7 +38,14 @@ def invoke_in(directory: Path, asked: dict[str, Any]) -> Any:
         (directory / "cgroup.procs").write_text("0")
         return document.invoke(from_values(asked))
 
-    return Child(work).result()
+    return completed(Child(work).result())
+
+
+def completed(answer: dict[str, Any]) -> Any:
+    """With the figures that `crates/faas` makes; here, since the other tests of the handler do without the package."""
+    from swtch._native import complete_answer
+
+    return json.loads(complete_answer(json.dumps(answer)))
 
 
 @pytest.mark.parametrize("period_ms", [100, 20])
@@ -70,7 +78,7 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
 
 
 def test_without_a_quota_none_is_inferred() -> None:
-    found = document.invoke(from_values({"methods": [], "spin_ms": 500, "spinners": 1}))
+    found = completed(document.invoke(from_values({"methods": [], "spin_ms": 500, "spinners": 1})))
     limited = cpu_group()
     if limited is not None and limited.numbers()["quota_ns"] is not None:
         pytest.skip("this machine's own cgroup has a quota")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from .._command import Parser, run
-from . import compare, measure, package, prices_command, serve, tiers
+from . import compare, measure, package, prices_command, read, serve, tiers
 
 _DESCRIPTION = (
     "Serverless functions: what context switches and throttling cost at each memory tier, in time and money"
@@ -18,6 +18,7 @@ _DESCRIPTION = (
 _EXAMPLES = """\
 examples:
   swtch faas measure                                    one invocation of the handler, here
+  swtch faas read answer.json                           the quota and the figures of a saved answer
   swtch faas tiers --quick                              what each tier takes and costs, within a minute
   swtch faas tiers --handler my_module:my_function --target 200ms
   swtch faas compare local/ deployed/                   the same function here and deployed
@@ -44,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (measure, tiers, compare, serve, package, prices_command):
+    for module in (measure, read, tiers, compare, serve, package, prices_command):
         module.add_to(commands)
     return parser
 

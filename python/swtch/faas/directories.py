@@ -10,8 +10,8 @@ from .._errors import CommandError
 
 DIRECTORY_VARIABLE = "SWTCH_FUNCTIONS"
 """The environment variable that names the directory `functions` where neither the package nor the sources have it."""
-LANGUAGES = ("python", "node", "go", "java")
-NAMES = {"python": "Python", "node": "Node.js", "go": "Go", "java": "Java"}
+LANGUAGES = ("python", "node", "go", "java", "rust")
+NAMES = {"python": "Python", "node": "Node.js", "go": "Go", "java": "Java", "rust": "Rust"}
 """As people write them."""
 
 

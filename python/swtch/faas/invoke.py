@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import socket
@@ -13,10 +14,10 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from .._errors import WrongUsage
+from .answer import completed
 from .proxies import Proxy, proxy_of
 
 ERROR_SCHEMA = "swtch/faas-error/1"
-RESPONSE_SCHEMA = "swtch/faas/1"
 CALL_SCHEMA = "swtch/faas-call/1"
 _READ_BYTES = 1 << 16
 MOST_BYTES = 64 << 20
@@ -47,15 +48,10 @@ class Reply:
     retried_why: str | None = None
     """What came of the last of those."""
 
-    @property
+    @functools.cached_property
     def response(self) -> dict[str, Any] | None:
-        """The answer as `swtch/faas/1`, without samples; `None` when it is something else."""
-        document = self.document
-        if not isinstance(document, dict) or document.get("schema") != RESPONSE_SCHEMA:
-            return None
-        for one in document.get("measurements", []):
-            one.pop("batches_ns", None)
-        return document
+        """The answer of a handler with its figures; `None` when it is something else."""
+        return completed(self.document)
 
 
 def check(url: str) -> str:

@@ -63,7 +63,7 @@ def add_to(commands: Any) -> None:
         metavar="TIME",
         help=f"give up the invocation after this long [default: {LIMIT_S:g}s]",
     )
-    add("--json", action="store_true", help="print the document, swtch/faas/1")
+    add("--json", action="store_true", help="print the document, swtch/faas/2")
     parser.renamed(time_limit="--timeout")
     parser.set_defaults(run=run)
 
@@ -126,14 +126,14 @@ def run(options: argparse.Namespace) -> int:
     response = reply.response
     if response is None:
         raise CommandError(
-            "the answer of the handler is not swtch/faas/1; do handler and swtch have the same version?"
+            "the answer of the handler is not swtch/faas/2; do handler and swtch have the same version?"
         )
     print(json.dumps(response, indent=1) if options.json else text(response))
     return 0
 
 
 def text(response: Mapping[str, Any]) -> str:
-    """A document `swtch/faas/1` for a terminal."""
+    """A document `swtch/faas/2` for a terminal."""
     by = response["handler"]
     lines = [
         f"{by['language']} ({by['runtime']} {by['runtime_version']}), {response['host']['cpus_allowed']} CPUs allowed"
@@ -163,7 +163,7 @@ def _row(one: Mapping[str, Any]) -> list[str]:
     return [
         one["method"],
         f"{net['median']:.0f}",
-        f"{net['low']:.0f} to {net['high']:.0f}",
+        f"{net['ci_low']:.0f} to {net['ci_high']:.0f}",
         f"{net['mean']:.0f}",
         f"{gross['median']:.0f}",
         f"{gross['mean']:.0f}",
@@ -177,13 +177,13 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
     cpu = response["cpu"]
     if cpu is not None and cpu["share"] is not None:
         lines.append(
-            f"CPUs received: {cpu['share']['median']:.3g} ({cpu['share']['low']:.3g} to {cpu['share']['high']:.3g})"
+            f"CPUs received: {cpu['share']['median']:.3g} ({cpu['share']['ci_low']:.3g} to {cpu['share']['ci_high']:.3g})"
         )
     throttling = response["throttling"] or {}
     inferred, platform = throttling.get("inferred"), throttling.get("platform")
     if inferred is not None and inferred["period_ns"] and inferred["quota_ns"]:
         lines.append(
-            f"Quota seen from inside: {duration(inferred['quota_ns'])} in each {duration(inferred['period_ns'], 4)} "
+            f"Quota seen from inside: {duration(inferred['quota_ns'], 4)}{_interval(inferred)} in each {duration(inferred['period_ns'], 4)} "
             f"({inferred['cpus']:.3g} CPUs), {inferred['gaps']} gaps, {duration(inferred['throttled_ns'], 4)} throttled"
         )
     elif inferred is not None:
@@ -193,3 +193,9 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
             f"Quota of the cgroup: {duration(platform['quota_ns'])} in each {duration(platform['period_ns'], 4)}"
         )
     return lines
+
+
+def _interval(inferred: Mapping[str, Any]) -> str:
+    """Of the quota; handlers of swtch 0.1.0 have none."""
+    ends = [inferred.get("quota_ci_low_ns"), inferred.get("quota_ci_high_ns")]
+    return "" if None in ends else f" ({' to '.join(duration(end, 4) for end in ends)})"

@@ -36,7 +36,7 @@ MANIFEST = "deploy/platforms.json"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}
 """As Go calls what programs are compiled for, to as AWS does."""
 _HERE = {"x86_64": "amd64", "aarch64": "arm64"}
-_TOOLS = {"go": ("go",), "java": ("mvn", "java")}
+_TOOLS = {"go": ("go",), "java": ("mvn", "java"), "rust": ("cargo",)}
 """What `build` takes; its own first word is the first of them."""
 
 

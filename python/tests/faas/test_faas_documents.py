@@ -14,6 +14,8 @@ import pytest
 from faas_host import OWN, ROOT, STUB
 from schema_check import faults
 
+from swtch.faas.answer import completed
+
 CALL = {
     "schema": "swtch/faas-call/1",
     "result": None,
@@ -37,14 +39,23 @@ def test_the_recorded_study_of_tiers_keeps_its_schema():
 
 
 @pytest.mark.parametrize("language", ["python", "node", "go", "java"])
-def test_the_recorded_answers_keep_their_schema(language):
+def test_the_recorded_answers_keep_their_schema_and_that_of_this_version_once_completed(language):
     document = json.loads((ROOT / "fixtures/faas" / f"{language}.json").read_text())
     assert document["handler"]["language"] == language
     assert faults(document, schema("faas-1")) == []
+    assert faults(completed(document), schema("faas-2")) == []
+
+
+def test_a_raw_answer_keeps_its_schema_with_figures_and_without():
+    document = json.loads((ROOT / "fixtures/faas/rust.json").read_text())
+    assert faults(document, schema("faas-2")) == []
+    assert faults(completed(document), schema("faas-2")) == []
+    assert completed({"schema": "swtch/faas/9"}) is completed(["no answer"]) is None
+    assert completed({"schema": "swtch/faas/2"}) is None
 
 
 def test_the_answer_that_tests_make_up_keeps_its_schema():
-    assert faults(json.loads(Path(__file__).with_name("response.json").read_text()), schema("faas-1")) == []
+    assert faults(json.loads(Path(__file__).with_name("response.json").read_text()), schema("faas-2")) == []
 
 
 def test_calls_and_errors_have_schemas():

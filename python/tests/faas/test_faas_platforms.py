@@ -161,8 +161,8 @@ def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
     stub.write_text("def http(function):\n    return function\n")
     code = {
         "lambda": "from lambda_function import lambda_handler; print(lambda_handler({'methods': [], 'spin_ms': 0}, None)['schema'])",
-        "gcf": "from main import measure; print('swtch/faas/1')",
-        "knative": "from function import new; new().handle; print('swtch/faas/1')",
+        "gcf": "from main import measure; print('swtch/faas/2')",
+        "knative": "from function import new; new().handle; print('swtch/faas/2')",
         "openfaas": "from function import handler; from types import SimpleNamespace as S;"
         'said = handler.handle(S(body=b\'{"methods": [], "spin_ms": 0}\', query={}, headers={}), None);'
         "import json; print(json.loads(said['body'])['schema'])",
@@ -171,15 +171,18 @@ def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
-    assert done.stdout == "swtch/faas/1\n", done.stderr
+    assert done.stdout == "swtch/faas/2\n", done.stderr
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_has_every_platform(language, platform):
+def test_every_language_has_its_platforms(language, platform):
     """The served and deployed files, with directories that exist; compilers make the others, in `tests/functions`."""
     manifest = json.loads((ROOT / "functions" / language / MANIFEST).read_text())
-    assert [name for name in PLATFORMS if name in manifest] == list(PLATFORMS)
+    wanted = PLATFORMS if language != "rust" else ("lambda", "gcf")
+    assert [name for name in PLATFORMS if name in manifest] == list(wanted)
+    if platform not in wanted:
+        return
     one = manifest[platform]
     assert one["serve"] and one["deploy"] and one["files"]
     assert set(one) <= KEYS

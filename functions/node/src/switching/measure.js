@@ -2,8 +2,7 @@
 // What it costs to hand the CPU from one task to another, batch by batch, each beside its baseline.
 
 const clock = require('../clock');
-const { estimate, lag1, narrow } = require('../statistics');
-const { shapiroWilk } = require('../normality');
+const { ascending, median, narrow } = require('../median');
 const counts = require('./counts');
 const { pin, threadId } = require('./pin');
 
@@ -33,7 +32,9 @@ async function measure(method, request, gvisor, place, unavailable) {
     if (request.pin) pinned = pin([threadId(), ...exchange.threads]);
     if (pinned.why) missing.push({ what: `${place}.cpu`, why: pinned.why });
     const run = repeat(exchange, request);
-    const measurement = {
+    const switches = switchesMade(run, exchange.switches, gvisor, place, missing);
+    unavailable.push(...missing);
+    return {
       method,
       tasks: exchange.tasks,
       task_count: exchange.task_count,
@@ -42,12 +43,10 @@ async function measure(method, request, gvisor, place, unavailable) {
       cpu: pinned.cpu,
       switches_per_batch: exchange.switches,
       ...summary(run, exchange.switches),
-      switches: switchesMade(run, exchange.switches, gvisor, place, missing),
+      switches,
       check: exchange.check ?? null,
+      batches_ns: { gross: run.gross, baseline: run.around },
     };
-    if (request.samples) measurement.batches_ns = { gross: run.gross, baseline: run.around };
-    unavailable.push(...missing);
-    return measurement;
   } finally {
     pinned.undo();
     await exchange.stop();
@@ -64,7 +63,7 @@ function repeat(exchange, request) {
   while (run.gross.length < request.max_batches) {
     pair(exchange, run);
     const look = run.gross.length >= request.min_batches && run.gross.length % LOOK_EVERY === 0;
-    if (look && narrow(estimate(run.gross), request.interval)) {
+    if (look && narrow(run.gross, request.interval)) {
       run.stopped_by = 'interval';
       break;
     }
@@ -95,19 +94,8 @@ function timed(work) {
 }
 
 function summary({ gross, around, stopped_by }, switches) {
-  const perSwitch = gross.map((ns) => ns / switches);
-  const net = estimate(gross.map((ns, i) => (ns - around[i]) / switches));
-  const normality = shapiroWilk(perSwitch);
-  return {
-    batches: gross.length,
-    stopped_by,
-    gross_ns: estimate(perSwitch),
-    baseline_ns: estimate(around.map((ns) => ns / switches)),
-    net_ns: net,
-    negative: net.median < 0,
-    normality: normality && { test: 'shapiro-wilk', ...normality, normal: normality.p >= 0.05 },
-    lag1: lag1(perSwitch),
-  };
+  const net = gross.map((ns, i) => ns - around[i]);
+  return { batches: gross.length, stopped_by, median_ns: median(ascending(net)) / switches };
 }
 
 function switchesMade({ gross, made }, switches, gvisor, place, missing) {

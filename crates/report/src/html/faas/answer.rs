@@ -81,8 +81,11 @@ fn quota(response: &Response) -> Option<String> {
     let still = response.timeline().map_or_else(String::new, |timeline| {
         format!("It stood still for {} of the time it spun: ", text::percent(timeline.share_in_gaps()))
     });
+    let interval = seen.quota_ci_low_ns.zip(seen.quota_ci_high_ns);
+    let interval =
+        interval.map_or_else(String::new, |(low, high)| format!(" ({})", text::ns_range(low, high)));
     let (quota, period) = (text::ns(quota), text::ns(period));
-    let saw = format!("seen from inside, the quota is {quota} of every {period}; {beside}.");
+    let saw = format!("seen from inside, the quota is {quota}{interval} of every {period}; {beside}.");
     Some(text::capitalised(&format!("{still}{saw}")))
 }
 

@@ -183,6 +183,7 @@ fn language(name: &str) -> &str {
         "node" => "Node.js",
         "go" => "Go",
         "java" => "Java",
+        "rust" => "Rust",
         other => other,
     }
 }

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import swtch.function.switching.Measure;
 
-/** The measurement inside a function, from the request to the document swtch/faas/1. Null has its reason in `unavailable`. */
+/** The measurement inside a function, from the request to the document swtch/faas/2. Null has its reason in `unavailable`. */
 public final class Answer {
     /** Of the handlers, all languages alike. */
     private static final String VERSION = "0.1.0";
@@ -30,7 +30,7 @@ public final class Answer {
         Map<String, Object> quota = Cgroup.quota(ROOT);
         var unavailable = new Unavailable();
         var fields = new LinkedHashMap<String, Object>();
-        fields.put("schema", "swtch/faas/1");
+        fields.put("schema", "swtch/faas/2");
         fields.put("created_at", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
         fields.put("handler", handler());
         fields.put("platform", Platform.read(platform, System.getenv()));

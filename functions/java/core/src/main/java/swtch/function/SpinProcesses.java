@@ -129,13 +129,14 @@ final class SpinProcesses implements AutoCloseable {
             var ask = new DataOutputStream(process.getOutputStream());
             ask.writeLong(begin);
             ask.writeLong(begin + (long) (ms * 1e6));
+            ask.writeLong(Spinner.MOST_INTERVALS / processes.size());
             ask.flush();
         }
-        var intervals = new ArrayList<List<Quota.Interval>>();
+        var intervals = new ArrayList<List<Interval>>();
         long cpuNs = 0;
         long wallNs = 0;
         for (DataInputStream answer : answers) {
-            var mine = new ArrayList<Quota.Interval>();
+            var mine = new ArrayList<Interval>();
             cpuNs += SpinTask.read(answer, mine);
             intervals.add(mine);
             // It may have been stopped just before its end.

@@ -23,28 +23,28 @@ public final class SpinTask {
         var in = new FileInputStream(FileDescriptor.in);
         var out = new FileOutputStream(FileDescriptor.out);
         // Calls load and link the code beforehand.
-        Spinner.spinOne(new ArrayList<>(), null, System.nanoTime(), System.nanoTime() + 4 * Spinner.CHARGE_NS);
+        Spinner.spinOne(new ArrayList<>(), null, System.nanoTime(), System.nanoTime() + 4 * Spinner.CHARGE_NS, Spinner.MOST_INTERVALS);
         out.write(READY);
         // The CPU time of its other threads can be read until its input ends, which ends it.
-        var times = new byte[2 * Long.BYTES];
+        var times = new byte[3 * Long.BYTES];
         while (in.readNBytes(times, 0, times.length) == times.length) {
             var told = ByteBuffer.wrap(times);
-            spin(told.getLong(), told.getLong(), out);
+            spin(told.getLong(), told.getLong(), (int) told.getLong(), out);
         }
     }
 
-    private static void spin(long begin, long end, FileOutputStream out) throws IOException {
-        var intervals = new ArrayList<Quota.Interval>(4096);
-        long cpuNs = Spinner.spinOne(intervals, null, begin, end);
+    private static void spin(long begin, long end, int most, FileOutputStream out) throws IOException {
+        var intervals = new ArrayList<Interval>(4096);
+        long cpuNs = Spinner.spinOne(intervals, null, begin, end, most);
         var bytes = new ByteArrayOutputStream();
         write(new DataOutputStream(bytes), intervals, cpuNs);
         out.write(bytes.toByteArray());
     }
 
-    private static void write(DataOutputStream out, List<Quota.Interval> intervals, long cpuNs) throws IOException {
+    private static void write(DataOutputStream out, List<Interval> intervals, long cpuNs) throws IOException {
         out.writeLong(cpuNs);
         out.writeInt(intervals.size());
-        for (Quota.Interval interval : intervals) {
+        for (Interval interval : intervals) {
             out.writeLong(interval.startNs());
             out.writeLong(interval.endNs());
             out.writeLong(interval.cpuNs());
@@ -52,10 +52,10 @@ public final class SpinTask {
     }
 
     /** The CPU time, and what there was of intervals. */
-    static long read(DataInputStream in, List<Quota.Interval> intervals) throws IOException {
+    static long read(DataInputStream in, List<Interval> intervals) throws IOException {
         long cpuNs = in.readLong();
         for (int left = in.readInt(); left > 0; left--) {
-            intervals.add(new Quota.Interval(in.readLong(), in.readLong(), in.readLong()));
+            intervals.add(new Interval(in.readLong(), in.readLong(), in.readLong()));
         }
         return cpuNs;
     }

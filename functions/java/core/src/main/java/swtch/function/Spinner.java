@@ -14,6 +14,8 @@ final class Spinner {
     static final long GAP_NS = 200_000;
     /** How often the kernel is made to charge the running time. */
     static final long CHARGE_NS = 100_000;
+    /** Intervals of all spinners; with more of them spinning ends early. */
+    static final int MOST_INTERVALS = 20_000;
 
     private Spinner() {}
 
@@ -22,7 +24,7 @@ final class Spinner {
     private static final long LONGEST_WARM_UP_NS = 100_000_000;
 
     /** CPU time is of the spinners; which part of a CPU the others of this process had meanwhile; and from what this is. */
-    record Spun(List<List<Quota.Interval>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
+    record Spun(List<List<Interval>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
         private Spun described(String what, String without) {
             String told = String.format(Locale.ROOT, "gaps of %d spinning %s over %.2f s", threads.size(), what, wallNs / 1e9);
             return new Spun(threads, wallNs, cpuNs, othersCpus, without == null ? told : told + "; " + without);
@@ -81,7 +83,7 @@ final class Spinner {
     }
 
     private static Spun spinThreads(int spinners, double ms) throws InterruptedException {
-        var intervals = new ArrayList<List<Quota.Interval>>();
+        var intervals = new ArrayList<List<Interval>>();
         var cpuNs = new long[spinners];
         var threads = new ArrayList<Thread>();
         var ready = new CountDownLatch(spinners);
@@ -90,7 +92,7 @@ final class Spinner {
         var others = new Others[1];
         for (int i = 0; i < spinners; i++) {
             int mine = i;
-            var found = new ArrayList<Quota.Interval>(4096);
+            var found = new ArrayList<Interval>(4096);
             intervals.add(found);
             threads.add(new Thread(() -> {
                 ready.countDown();
@@ -100,7 +102,7 @@ final class Spinner {
                     return;
                 }
                 // One of them keeps the accounts; its own CPU time includes that.
-                cpuNs[mine] = spinOne(found, mine == 0 ? others[0] : null, begin[0], begin[0] + (long) (ms * 1e6));
+                cpuNs[mine] = spinOne(found, mine == 0 ? others[0] : null, begin[0], begin[0] + (long) (ms * 1e6), MOST_INTERVALS / spinners);
             }, "spinner"));
         }
         threads.forEach(Thread::start);
@@ -135,28 +137,29 @@ final class Spinner {
         while (spent < WARM_UP_NS || (compiled != before && spent < LONGEST_WARM_UP_NS)) {
             before = compiled;
             long now = System.nanoTime();
-            spinOne(new ArrayList<>(), null, now, now + WARM_UP_NS / 4);
+            spinOne(new ArrayList<>(), null, now, now + WARM_UP_NS / 4, MOST_INTERVALS);
             compiled = told ? compiler.getTotalCompilationTime() : 0;
             spent = Clock.threadCpuNs() - begin;
         }
     }
 
     /** Its CPU time; others may be null. */
-    static long spinOne(List<Quota.Interval> found, Others others, long begin, long end) {
+    static long spinOne(List<Interval> found, Others others, long begin, long end, int most) {
         while (System.nanoTime() < begin) {
             // Others begin then too.
         }
         long cpuBefore = Clock.threadCpuNs();
-        long cpu = 0;
+        long cpu = cpuBefore;
         long last = System.nanoTime();
         long start = last;
         long charged = last;
-        while (last < end) {
+        while (last < end && found.size() < most) {
             long now = System.nanoTime();
             if (now - last > GAP_NS) {
-                found.add(new Quota.Interval(start - begin, last - begin, cpu));
+                long before = cpu;
+                cpu = Clock.threadCpuNs();
+                found.add(new Interval(start - begin, last - begin, cpu - before));
                 start = now;
-                cpu = Clock.threadCpuNs() - cpuBefore;
                 if (others != null && others.begin(now)) {
                     now = System.nanoTime();
                 }
@@ -167,10 +170,11 @@ final class Spinner {
                 charged = now;
             }
         }
-        found.add(new Quota.Interval(start - begin, last - begin, cpu));
+        long total = Clock.threadCpuNs();
+        found.add(new Interval(start - begin, last - begin, total - cpu));
         if (others != null) {
             others.end(last);
         }
-        return Clock.threadCpuNs() - cpuBefore;
+        return total - cpuBefore;
     }
 }

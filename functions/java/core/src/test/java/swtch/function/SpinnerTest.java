@@ -14,7 +14,7 @@ class SpinnerTest {
         assertTrue(spun.from().matches(from), spun.from());
         for (var intervals : spun.threads()) {
             long reached = 0;
-            for (Quota.Interval interval : intervals) {
+            for (Interval interval : intervals) {
                 assertTrue(reached <= interval.startNs() && interval.startNs() <= interval.endNs(), interval.toString());
                 reached = interval.endNs();
             }

@@ -4,13 +4,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import swtch.function.Normality;
+import swtch.function.Median;
 import swtch.function.Request;
-import swtch.function.Statistics;
-import swtch.function.Statistics.Estimate;
 import swtch.function.Tasks;
 import swtch.function.Unavailable;
 
@@ -58,9 +55,7 @@ public final class Measure {
                 measure.repeat(request);
                 var fields = measure.summary(method, pin == null ? null : pin.cpu());
                 fields.put("switches", measure.switchesMade(gvisor, place, unavailable));
-                if (request.flag("samples")) {
-                    fields.put("batches_ns", Map.of("gross", measure.gross, "baseline", measure.around));
-                }
+                fields.put("batches_ns", Map.of("gross", measure.gross, "baseline", measure.around));
                 if (request.flag("pin") && (pin == null || pin.why() != null)) {
                     unavailable.add(place + ".cpu", pin == null ? "/proc does not say which thread this is" : pin.why());
                 }
@@ -93,7 +88,7 @@ public final class Measure {
         while (gross.size() < request.whole("max_batches")) {
             pair();
             boolean look = gross.size() >= request.whole("min_batches") && gross.size() % LOOK_EVERY == 0;
-            if (look && Statistics.estimate(perSwitch((g, a) -> g)).narrow(request.number("interval"))) {
+            if (look && Median.narrow(gross.stream().mapToLong(ns -> ns).toArray(), request.number("interval"))) {
                 stoppedBy = "interval";
                 break;
             }
@@ -126,16 +121,8 @@ public final class Measure {
         return System.nanoTime() - begin;
     }
 
-    private double[] perSwitch(BiFunction<Long, Long, Long> figure) {
-        return IntStream.range(0, gross.size())
-                .mapToDouble(i -> (double) figure.apply(gross.get(i), around.get(i)) / exchange.switches())
-                .toArray();
-    }
-
     private Map<String, Object> summary(String method, Long cpu) {
-        double[] values = perSwitch((g, a) -> g);
-        Estimate net = Statistics.estimate(perSwitch((g, a) -> g - a));
-        Normality.ShapiroWilk test = Normality.test(values);
+        long[] net = IntStream.range(0, gross.size()).mapToLong(i -> gross.get(i) - around.get(i)).toArray();
         var fields = new LinkedHashMap<String, Object>();
         fields.put("method", method);
         fields.put("tasks", exchange.tasks());
@@ -146,18 +133,9 @@ public final class Measure {
         fields.put("switches_per_batch", exchange.switches());
         fields.put("batches", gross.size());
         fields.put("stopped_by", stoppedBy);
-        fields.put("gross_ns", Statistics.estimate(values).document());
-        fields.put("baseline_ns", Statistics.estimate(perSwitch((g, a) -> a)).document());
-        fields.put("net_ns", net.document());
-        fields.put("negative", net.median() < 0);
-        fields.put("normality", test == null ? null : normality(test));
-        fields.put("lag1", Statistics.lag1(values));
+        fields.put("median_ns", Median.of(net) / exchange.switches());
         fields.put("check", exchange.check());
         return fields;
-    }
-
-    private static Map<String, Object> normality(Normality.ShapiroWilk test) {
-        return Map.of("test", "shapiro-wilk", "w", test.w(), "p", test.p(), "normal", test.p() >= 0.05);
     }
 
     private Map<String, Object> switchesMade(boolean gvisor, String place, Unavailable unavailable) {
