@@ -89,7 +89,8 @@ def of_cargo(path: Path) -> list[Dependency]:
     """What a Cargo.toml names."""
     document = tomllib.loads(path.read_text())
     versions = {
-        name: one if isinstance(one, str) else one["version"] for name, one in document["dependencies"].items()
+        name: one if isinstance(one, str) else one["version"]
+        for name, one in document["dependencies"].items()
     }
     return [Dependency(CRATES, name, version, path) for name, version in versions.items()]
 

@@ -13,7 +13,16 @@ import pytest
 
 from dependencies import CRATES, listed, permitted
 from quota_check import check_quotas
-from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port, ready, run_or_skip
+from serving import (
+    ROOT,
+    TARGET,
+    check_local_server,
+    check_platform,
+    check_runtime,
+    free_port,
+    ready,
+    run_or_skip,
+)
 
 RUST = ROOT / "functions" / "rust"
 BUILDS = {"CARGO_TARGET_DIR": str(TARGET / "rust")}

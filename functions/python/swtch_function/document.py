@@ -119,9 +119,7 @@ def _cpu(spun: Spun | None, request: Request) -> dict[str, Any] | None:
     }
 
 
-def _throttling(
-    spun: Spun | None, numbers: dict[str, Any] | None, request: Request
-) -> dict[str, Any] | None:
+def _throttling(spun: Spun | None, numbers: dict[str, Any] | None, request: Request) -> dict[str, Any] | None:
     if spun is None and numbers is None:
         return None
     return {"spun": _spun(spun, request) if spun else None, "platform": numbers}

@@ -80,7 +80,7 @@ def _spin(
     if cpu is not None:
         pin(cpu)
     now, cpu_now, parent = time.monotonic_ns, time.thread_time_ns, os.getppid()
-    intervals = []
+    intervals: list[list[int]] = []
     while now() < begin_ns:
         pass
     start_ns = last_ns = now()

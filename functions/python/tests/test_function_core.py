@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-import statistics
 from conftest import check_document
 
 from serving import SHORT

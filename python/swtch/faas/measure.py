@@ -197,5 +197,5 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
 
 def _interval(inferred: Mapping[str, Any]) -> str:
     """Of the quota; handlers of swtch 0.1.0 have none."""
-    ends = [inferred.get("quota_ci_low_ns"), inferred.get("quota_ci_high_ns")]
-    return "" if None in ends else f" ({' to '.join(duration(end, 4) for end in ends)})"
+    low, high = inferred.get("quota_ci_low_ns"), inferred.get("quota_ci_high_ns")
+    return "" if low is None or high is None else f" ({duration(low, 4)} to {duration(high, 4)})"
