@@ -32,6 +32,7 @@ fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl Fn
     let mut number = INVOCATIONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     *number += 1;
     let (wall, before, quota) = (clock::monotonic_ns(), host::usage(), host::quota(&Value::Null));
+    let age_ns = STARTED.elapsed().as_nanos() as u64;
     let mut unavailable = Vec::new();
     let described = host::describe(platform, &mut unavailable);
     let mut measurements = Vec::new();
@@ -59,7 +60,7 @@ fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl Fn
         "handler": { "version": VERSION, "language": "rust", "runtime": "none", "runtime_version": env!("CARGO_PKG_RUST_VERSION"),
             "libc": if cfg!(target_env = "musl") { "musl" } else { "glibc" } },
         "platform": of_platform(platform),
-        "invocation": { "number": *number, "cold": *number == 1, "id": id, "process_age_ns": STARTED.elapsed().as_nanos() as u64 },
+        "invocation": { "number": *number, "cold": *number == 1, "id": id, "process_age_ns": age_ns },
         "host": described, "request": request.0, "measurements": measurements, "clock": clock::describe(), "cpu": cpu,
         "throttling": { "spun": spun, "platform": numbers }, "work": work,
         "usage": { "wall_ns": clock::monotonic_ns() - wall, "cpu_ns": after[2] - before[2], "voluntary": after[0] - before[0],

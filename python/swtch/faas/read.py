@@ -59,6 +59,8 @@ def read(name: str) -> dict[str, Any]:
     if response is None:
         schema = document.get("schema") if isinstance(document, dict) else None
         found = "has no schema" if schema is None else f"has the schema {schema!r}"
+        if schema in SCHEMAS:
+            found = "lacks what that schema has"
         raise CommandError(
             f"{name} is not the answer of a handler: it {found}, and {' and '.join(SCHEMAS)} are read; invoke the handler again"
         )

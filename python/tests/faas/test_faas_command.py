@@ -48,6 +48,7 @@ def place(tmp_path, monkeypatch):
     shutil.copy(ROOT / "python/swtch/faas/prices/gcf-1.json", "my-prices.json")
     for name in ("before", "after", "local", "deployed"):
         shutil.copytree(ROOT / "fixtures/faas/gcf", name)
+    shutil.copy(ROOT / "fixtures/faas/rust.json", "answer.json")
     yield
     assert groups_left() == []
 
@@ -216,6 +217,39 @@ def test_wrong_usage_is_two_and_says_what_would_be_right(words, said, tmp_path, 
     assert err.count("\n") == 1
     # Nothing was begun.
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_saved_answer_is_read(capsys, monkeypatch):
+    assert main(["read", "answer.json"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"Quota seen from inside: 8\.3\d* ms \(8\.\d+ ms to 8\.\d+ ms\) in each 100(\.0)? ms", out
+    ), out
+    assert re.search(r"^pipe +\d+ +\d+ to \d+", out, re.MULTILINE), out
+    monkeypatch.setattr(sys, "stdin", Path("answer.json").open())
+    assert main(["read", "-", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["throttling"]["inferred"]["quota_ns"] == pytest.approx(8.333e6, rel=0.005)
+    assert "batches_ns" not in document["measurements"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "bad.json cannot be read: No such file or directory"),
+        (b"\xff\xfe", "bad.json cannot be read: it is not text"),
+        (b"{", "bad.json is not JSON"),
+        (b"[1]", "bad.json is not the answer of a handler: it has no schema"),
+        (b'{"schema": "swtch/faas/9"}', "it has the schema 'swtch/faas/9'"),
+        (b'{"schema": "swtch/faas/2", "measurements": 7}', "bad.json is not the answer of a handler"),
+    ],
+)
+def test_what_is_no_answer_is_one_line(text, said, tmp_path, capsys):
+    if text is not None:
+        (tmp_path / "bad.json").write_bytes(text)
+    assert main(["read", "bad.json"]) == 1
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1, err
 
 
 def test_an_unreachable_url_is_one_line(capsys):
