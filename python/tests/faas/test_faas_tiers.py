@@ -182,7 +182,7 @@ def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
     if not (ROOT / "functions/python/swtch_function").is_dir():
         pytest.skip("the handler is not here")
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
-    response = json.loads((ROOT / "docs/schemas/faas-1.json").read_text())
+    response = json.loads((ROOT / "docs/schemas/faas-2.json").read_text())
     tiers = tiers_file(tmp_path, (128, 0.1))
     # Other programs may keep the function from using its quota up: one study of three must show the quota.
     for out in ("first", "second", "third"):
