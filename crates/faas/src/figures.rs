@@ -28,7 +28,9 @@ pub enum AnswerError {
     #[error("the answer is not a function's response: {0}")]
     Parse(#[from] serde_json::Error),
     /// It is another document, or one of another version.
-    #[error("the answer has the schema '{0}', not '{SCHEMA}' or '{OLD_SCHEMA}'; handler and swtch are of different versions")]
+    #[error(
+        "the answer has the schema '{0}', not '{SCHEMA}' or '{OLD_SCHEMA}'; handler and swtch are of different versions"
+    )]
     Schema(String),
 }
 
@@ -255,10 +257,14 @@ mod tests {
         assert!(rows.len() == 3 && raw["measurements"][0].get("net_ns").is_none());
         for row in rows {
             let net = &row["net_ns"];
-            let close = |one: &Value, other: &Value| (one.as_f64().unwrap() / other.as_f64().unwrap() - 1.0).abs() < 1e-9;
+            let close = |one: &Value, other: &Value| {
+                (one.as_f64().unwrap() / other.as_f64().unwrap() - 1.0).abs() < 1e-9
+            };
             assert!(close(&net["median"], &row["median_ns"]), "{row}");
             assert!(net["ci_low"].as_f64() <= net["median"].as_f64() && net["n"] == row["batches"], "{row}");
-            assert!(row["normality"]["w"].is_f64() && row["lag1"].is_f64() && row.get("batches_ns").is_none());
+            assert!(
+                row["normality"]["w"].is_f64() && row["lag1"].is_f64() && row.get("batches_ns").is_none()
+            );
         }
         let throttling = &document["throttling"];
         let (inferred, set) = (&throttling["inferred"], &throttling["platform"]);
@@ -267,7 +273,9 @@ mod tests {
             assert!((seen / set - 1.0).abs() < 0.005, "{name}: {seen}, not {set}");
         }
         assert!(inferred["quota_ci_low_ns"].as_f64() <= inferred["quota_ns"].as_f64());
-        assert!(throttling["gaps"].as_array().unwrap().len() > 5 && throttling["spun"].get("intervals").is_none());
+        assert!(
+            throttling["gaps"].as_array().unwrap().len() > 5 && throttling["spun"].get("intervals").is_none()
+        );
         assert!(document["cpu"]["share"]["median"].is_f64());
         let typed: Response = serde_json::from_value(document).unwrap();
         assert_eq!(typed.inferred().unwrap().quota_ns, inferred_of(&raw).quota_ns);
@@ -317,7 +325,10 @@ mod tests {
     #[test]
     fn an_estimate_of_few_values_is_their_range() {
         let three = estimate(&[3.0, 1.0, 2.0]).unwrap();
-        assert_eq!((three.median, three.ci_low, three.ci_high, three.confidence), (2.0, 1.0, 3.0, Some(0.75)));
+        assert_eq!(
+            (three.median, three.ci_low, three.ci_high, three.confidence),
+            (2.0, 1.0, 3.0, Some(0.75))
+        );
         assert_eq!(estimate(&[]), None);
     }
 }

@@ -96,8 +96,10 @@ impl swtch_units::input_error::Document for Response {
 struct OldResponse(Response);
 
 impl swtch_units::input_error::Document for OldResponse {
-    const KIND: &'static DocumentKind =
-        &DocumentKind { schema: response::OLD_SCHEMA, ..*<Response as swtch_units::input_error::Document>::KIND };
+    const KIND: &'static DocumentKind = &DocumentKind {
+        schema: response::OLD_SCHEMA,
+        ..*<Response as swtch_units::input_error::Document>::KIND
+    };
 }
 
 /// A study of version 1.

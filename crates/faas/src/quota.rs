@@ -59,7 +59,7 @@ pub struct Quota {
     pub period_ns: f64,
     /// CPU time of all spinners between two refills: the mean of the periods in which the quota was used up.
     pub quota_ns: f64,
-    /// Lower end of the 95 % bootstrap interval of that mean. With fewer than ten such periods it is the least of them.
+    /// Lower end of the 95 % interval of that mean, in which neighbouring periods may depend on each other: an overrun is paid back.
     pub ci_low_ns: f64,
     /// Its upper end.
     pub ci_high_ns: f64,
@@ -211,7 +211,8 @@ impl Interval {
 
 /// Whether intervals follow each other and are of one invocation.
 pub(crate) fn is_in_order(intervals: &[Interval]) -> bool {
-    let ends: Vec<u64> = intervals.iter().map(|one| one.ends()).flat_map(|(start, end)| [start, end]).collect();
+    let ends: Vec<u64> =
+        intervals.iter().map(|one| one.ends()).flat_map(|(start, end)| [start, end]).collect();
     ends.is_sorted() && ends.last().is_none_or(|last| *last <= LONGEST_NS)
 }
 

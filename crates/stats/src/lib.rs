@@ -44,7 +44,7 @@ pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{
     Interval, MedianInterval, bootstrap_interval, median_interval_or_extremes, median_interval_sorted,
 };
-pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
+pub use moments::{coefficient_of_variation, mean, series_mean_interval, standard_deviation, variance};
 pub use multiple_tests::holm;
 pub use normality::{ShapiroWilk, shapiro_wilk_sorted};
 pub use quantile_interval::{QuantileInterval, quantile_interval_sorted};

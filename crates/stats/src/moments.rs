@@ -1,5 +1,8 @@
 //! Mean, variance and what follows from them.
 
+use crate::intervals::Interval;
+use crate::student_distribution::two_sided_point;
+
 /// The arithmetic mean. Empty input gives NaN. Higham, "The accuracy of floating point summation", SIAM J. Sci.
 /// Comput. 14 (1993): plain summation is exact enough for the batch counts met here.
 ///
@@ -57,6 +60,32 @@ pub fn coefficient_of_variation(values: &[f64]) -> f64 {
         return f64::NAN;
     }
     standard_deviation(values, 1) / centre.abs()
+}
+
+/// The interval of the mean of values in their order, of which each may depend on its neighbour, by Student's distribution.
+///
+/// The variance of such a mean is `(c0 + 2 c1) / n`, with the variance `c0` and the covariance of neighbours `c1` (Anderson, "The Statistical
+/// Analysis of Time Series" (1971), 8.2). It is at least `c0 / n^2`: where each value lacks what the one before had too much, only the first and
+/// the last are uncertain. `None` below three values.
+///
+/// ```
+/// // Each value lacks what the one before had too much.
+/// let values: Vec<f64> = (0..20).map(|i| if i % 2 == 0 { 99.0 } else { 101.0 }).collect();
+/// let interval = swtch_stats::series_mean_interval(&values, 0.95).unwrap();
+/// assert!(99.4 < interval.low && interval.high < 100.6);
+/// assert!(swtch_stats::series_mean_interval(&values[..2], 0.95).is_none());
+/// ```
+pub fn series_mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let n = values.len() as f64;
+    if values.len() < 3 {
+        return None;
+    }
+    let centre = mean(values);
+    let variance = variance(values, 1);
+    let neighbours: f64 = values.windows(2).map(|pair| (pair[0] - centre) * (pair[1] - centre)).sum();
+    let long_run = (variance + 2.0 * neighbours / n).max(variance / n);
+    let half = two_sided_point(1.0 - confidence, n - 1.0) * (long_run / n).sqrt();
+    Some(Interval { low: centre - half, high: centre + half })
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl Fn
     let after = host::usage();
     json!({
         "schema": "swtch/faas/2", "created_at": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        "handler": { "version": VERSION, "language": "rust", "runtime": "none", "runtime_version": env!("CARGO_PKG_RUST_VERSION"),
+        "handler": { "version": VERSION, "language": "rust", "runtime": "std", "runtime_version": env!("CARGO_PKG_RUST_VERSION"),
             "libc": if cfg!(target_env = "musl") { "musl" } else { "glibc" } },
         "platform": of_platform(platform),
         "invocation": { "number": *number, "cold": *number == 1, "id": id, "process_age_ns": age_ns },

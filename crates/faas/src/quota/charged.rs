@@ -2,7 +2,7 @@
 
 use super::grid::{FEWEST, Gap, Grid, LATE_NS};
 use super::{NEARLY_ALL, Quota, Ran};
-use swtch_stats::{bootstrap_interval, mean, median};
+use swtch_stats::{mean, median, series_mean_interval};
 
 /// The share of periods that must end inside a gap.
 const COVERED: f64 = 0.5;
@@ -16,9 +16,7 @@ const APART: f64 = 0.25;
 const IDLE: f64 = 0.05;
 /// What most periods may run more than the quota.
 const ABOVE: f64 = 1.05;
-/// With fewer periods a bootstrap interval is too narrow.
-const ENOUGH_TO_RESAMPLE: usize = 10;
-const RESAMPLES: usize = 2_000;
+/// Of the quota's interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// A quota that gaps show, whether the kernel would allow it or not.
@@ -57,7 +55,8 @@ pub(super) fn candidate(
     if odd_ns.min(total_ns - odd_ns) < IDLE * total_ns {
         // Nothing runs in every other period: it is half of one.
         let start = if odd_ns > total_ns / 2.0 { 0.0 } else { 1.0 };
-        let twice = Grid { first_ns: grid.first_ns + start * grid.period_ns, period_ns: 2.0 * grid.period_ns };
+        let twice =
+            Grid { first_ns: grid.first_ns + start * grid.period_ns, period_ns: 2.0 * grid.period_ns };
         return candidate(spinners, gaps, twice, least_alike);
     }
     // Where the quota before was not used up, some of it may have stayed with a CPU.
@@ -73,12 +72,13 @@ pub(super) fn candidate(
     if most_ns > quota_ns * ABOVE + spinners.len() as f64 * LATE_NS {
         return None;
     }
-    let (ci_low_ns, ci_high_ns) = interval(&of);
+    // What one period overran, the next one pays.
+    let interval = series_mean_interval(&of, CONFIDENCE)?;
     let quota = Quota {
         period_ns: grid.period_ns,
         quota_ns,
-        ci_low_ns,
-        ci_high_ns,
+        ci_low_ns: interval.low,
+        ci_high_ns: interval.high,
         throttled_ns: throttles.iter().map(|gap| gap.length_ns()).sum(),
         gaps: throttles.len(),
         periods: periods as u64,
@@ -111,16 +111,6 @@ fn quota_periods(whole: &[f64], spinners: usize, least_alike: f64) -> Option<Vec
     } else {
         whole.to_vec()
     })
-}
-
-/// Of the mean. What one period overran, the next one pays, so that this is wider than it must be.
-fn interval(values: &[f64]) -> (f64, f64) {
-    if values.len() < ENOUGH_TO_RESAMPLE {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        return (least, values.iter().copied().fold(0.0, f64::max));
-    }
-    let found = bootstrap_interval(values, |sample| mean(sample), RESAMPLES, CONFIDENCE, 1);
-    (found.low, found.high)
 }
 
 /// How long spinners ran in each period between two refills: first that which ends with the refill after `first`.

@@ -140,8 +140,9 @@ pub(super) fn fitted(gaps: &[Gap], period_ns: f64) -> Option<Grid> {
         if numbers.len() < FEWEST {
             return None;
         }
-        let weighted =
-            |of: &dyn Fn(f64, Gap) -> f64| near.iter().map(|one| one.1.length_ns() * of(one.0, one.1)).sum::<f64>();
+        let weighted = |of: &dyn Fn(f64, Gap) -> f64| {
+            near.iter().map(|one| one.1.length_ns() * of(one.0, one.1)).sum::<f64>()
+        };
         let total = weighted(&|_, _| 1.0);
         let mean_number = weighted(&|number, _| number) / total;
         let mean_end = weighted(&|_, gap| gap.end_ns) / total;
