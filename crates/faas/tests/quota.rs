@@ -89,7 +89,7 @@ fn recorded_timelines_of_every_language_show_the_quota_they_were_under() {
     assert_eq!(faults(file), [String::new(); 0]);
 }
 
-/// A spinner that runs some ms of each period of so many.
+/// A spinner that runs these ms of each period.
 fn spinner(ran_ms: &[u64], period_ms: u64) -> Vec<Interval> {
     let interval = |(number, ran): (usize, &u64)| {
         let start = number as u64 * period_ms * 1_000_000;

@@ -65,7 +65,7 @@ fn serve(address: &str, platform: &str) -> Result<(), Failure> {
             _ => (404, json!({ "schema": "swtch/faas-error/1", "error": "there is nothing here but POST / and GET /healthz" }).to_string()),
         };
         let header = tiny_http::Header::from_bytes("Content-Type", "application/json").map_err(|()| "a header")?;
-        // Who asked may have gone.
+        // The client may have gone.
         let _ = asked.respond(tiny_http::Response::from_string(text).with_status_code(status).with_header(header));
     }
     Ok(())

@@ -19,7 +19,7 @@ type Step = Box<dyn FnMut() -> Result<()> + Send>;
 /// A measurement of `swtch/faas/2`.
 pub fn measure(method: &str, request: &Request) -> Result<Value> {
     let allowed = cpus_allowed();
-    // What is started from here on is where this thread is.
+    // Threads started from here on inherit its CPU.
     let cpu = request.pin().then(sched_getcpu).and_then(std::result::Result::ok).filter(|cpu| pin(&[*cpu]).is_ok());
     let threads = if method == "ring" { request.whole("ring_tasks") } else { 2 };
     let found = run(method, threads, cpu, request);
