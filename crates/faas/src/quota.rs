@@ -36,7 +36,7 @@ const SMALLEST_NS: f64 = 900_000.0;
 const NEAR: f64 = 0.02;
 /// What a CPU may run beyond its quota once, however long one looks: a slice that it holds (`sched_cfs_bandwidth_slice`), or a tick that is owed.
 const KEPT_NS: f64 = 5e6;
-/// Of the quota, that threads of a runtime may have had besides: more was busy in few periods, and says nothing of the others.
+/// Of the quota, that threads of a runtime may have had besides: more was busy in few periods, and is not in the others.
 const MOST_OTHERS: f64 = 0.05;
 
 /// More than an invocation may take, the time in which it was stopped included.
@@ -79,13 +79,16 @@ impl Quota {
         self.quota_ns / self.period_ns
     }
 
-    /// With what other threads of a runtime had, CPUs on average: they are charged to the same quota.
+    /// With what other threads of a runtime had, CPUs on average: they are charged to the same quota. Where that is too much to have been steady, it
+    /// only widens the interval.
     #[must_use]
     pub fn with_others(self, others_cpus: f64) -> Self {
-        let others_ns = (self.period_ns * others_cpus.max(0.0)).min(MOST_OTHERS * self.quota_ns);
+        let others_ns = self.period_ns * others_cpus.max(0.0);
+        let steady = others_ns <= MOST_OTHERS * self.quota_ns;
+        let steady_ns = if steady { others_ns } else { 0.0 };
         Self {
-            quota_ns: self.quota_ns + others_ns,
-            ci_low_ns: self.ci_low_ns + others_ns,
+            quota_ns: self.quota_ns + steady_ns,
+            ci_low_ns: self.ci_low_ns + steady_ns,
             ci_high_ns: self.ci_high_ns + others_ns,
             ..self
         }
@@ -241,12 +244,12 @@ fn without_short_gaps(intervals: &[Interval]) -> Vec<Ran> {
 
 /// What the gaps show, whether the kernel would allow it or not.
 fn candidate(spinners: &[Vec<Ran>]) -> Option<Candidate> {
-    let gap = |pair: &[Ran]| Gap { start_ns: pair[0].end_ns, end_ns: pair[1].start_ns };
+    let gap = |pair: &[Ran]| Gap::new(pair[0].end_ns, pair[1].start_ns);
     let gaps: Vec<Gap> = spinners.iter().flat_map(|each| each.windows(2).map(gap)).collect();
     // A gap of others is shorter than those of a quota, or it does not matter which it is.
-    let least_ns = grid::typical_length_ns(&gaps) / 4.0;
-    let heavy: Vec<Gap> = gaps.into_iter().filter(|gap| gap.length_ns() >= least_ns).collect();
-    let longest = grid::longest(&heavy);
+    let typical_ns = grid::typical_length_ns(&gaps);
+    let heavy: Vec<Gap> = gaps.into_iter().filter(|gap| gap.length_ns() >= typical_ns / 4.0).collect();
+    let longest = grid::longest(&heavy, typical_ns);
     let strongest = grid::strongest_period_ns(&longest)?;
     if let Some(grid) = grid::fitted(&longest, strongest).filter(|grid| more_than_chance(&longest, *grid)) {
         let found = charged::candidate(spinners, &heavy, grid, NEARLY_ALL);

@@ -90,7 +90,7 @@ fn checked(name: &str, value: Value) -> Result<Value, String> {
         }
     } else if let Some((_, whole, least, most)) = NUMBERS.iter().find(|one| one.0 == name) {
         let above = matches!(name, "interval" | "time_limit_ms");
-        let fits = |n: &f64| n <= most && (n > least || n == least && !above) && (!whole || n.fract() == 0.0);
+        let fits = |n: &f64| n.is_finite() && n <= most && (n > least || n == least && !above) && (!whole || n.fract() == 0.0);
         let number = value.as_f64().filter(fits);
         let number = number.ok_or_else(|| format!("{name} is not a number from {least} to {most} as it must be"))?;
         return Ok(if *whole { json!(number as u64) } else { value });

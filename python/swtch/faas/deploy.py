@@ -2,7 +2,7 @@
 
 `deploy` of a manifest has for each platform:
 
-- `lambda`: `handler`, `runtime`, `memory_mb`; `gcf`: `entry_point`, `runtime`, `memory_mb`;
+- `lambda`: `handler`, `runtime`, `memory_mb`; `gcf`: `entry_point`, `runtime`, `memory_mb`, or `how` with `container` (a Dockerfile) and `memory_mb`;
 - `knative`: `how`, which is `func` (a directory of `func`) or `image` (a Dockerfile and a service); `openfaas`: `template`.
 
 Sources: "Control access to Lambda function URLs" (both permissions since October 2025); `gcloud functions deploy` (the second generation
@@ -105,12 +105,21 @@ def _lambda(of: Mapping[str, str], out: str, unpack: list[str], architecture: st
 
 
 def _gcf(of: Mapping[str, str], place: str) -> list[str]:
+    last = f"swtch faas tiers --invoke {of['memory_mb']}MB=FUNCTION_URL --bearer-from 'gcloud auth print-identity-token'"
+    if of.get("how") == "container":
+        return [
+            f"gcloud run deploy swtch --region {_REGION} --source {place} --no-allow-unauthenticated --memory {of['memory_mb']}Mi --timeout {_TIMEOUT_S}s",
+            f"gcloud run services add-iam-policy-binding swtch --region {_REGION} --role roles/run.invoker "
+            '--member "user:$(gcloud config get-value account)"',
+            f"gcloud run services describe swtch --region {_REGION} --format 'value(status.url)'",
+            last,
+        ]
     return [
         f"gcloud functions deploy swtch --gen2 --region {_REGION} --source {place} --entry-point {of['entry_point']} --runtime {of['runtime']} "
         f"--trigger-http --no-allow-unauthenticated --memory {of['memory_mb']}Mi --timeout {_TIMEOUT_S}s",
         f'gcloud functions add-invoker-policy-binding swtch --region {_REGION} --member "user:$(gcloud config get-value account)"',
         f"gcloud functions describe swtch --gen2 --region {_REGION} --format 'value(serviceConfig.uri)'",
-        f"swtch faas tiers --invoke {of['memory_mb']}MB=FUNCTION_URL --bearer-from 'gcloud auth print-identity-token'",
+        last,
     ]
 
 

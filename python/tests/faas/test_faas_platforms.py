@@ -196,7 +196,14 @@ def test_every_language_has_its_platforms(language, platform):
         assert key not in one or (ROOT / "functions" / language / one[key] / has).exists()
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_container_has_an_address_too():
+    said = "\n".join(Platform("rust", "gcf").how_to_deploy("handler"))
+    assert said.startswith("gcloud run deploy swtch ") and "--role roles/run.invoker" in said
+    assert said.endswith("512MB=FUNCTION_URL --bearer-from 'gcloud auth print-identity-token'")
+    assert "--runtime provided.al2023" in "\n".join(Platform("rust", "lambda").how_to_deploy("handler.zip"))
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "rust"])
 def test_the_lines_that_deploy_make_an_address_in_every_language(language):
     """Of one kind: the second generation, an address that takes a token or a signature, and images that can be pushed."""
     said = {name: "\n".join(Platform(language, name).how_to_deploy("handler.zip")) for name in PLATFORMS}

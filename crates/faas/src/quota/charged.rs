@@ -10,8 +10,6 @@ const COVERED: f64 = 0.5;
 const SAME: f64 = 0.01;
 /// Of each spinner: between two looks at its CPU clock, and what belongs to that.
 const CHARGED_LATE_NS: f64 = 150_000.0;
-/// Of the middle running time: what is further from it is left out where nearly all periods are alike.
-const APART: f64 = 0.25;
 /// Share of the periods: if more have no running time, the quota is the cause.
 const IDLE: f64 = 0.05;
 /// What most periods may run more than the quota.
@@ -93,8 +91,8 @@ fn quota_periods(whole: &[f64], spinners: usize, least_alike: f64) -> Option<Vec
         return None;
     }
     let middle_ns = median(whole);
-    let within = |limit_ns: f64| whole.iter().copied().filter(move |ran| (ran - middle_ns).abs() <= limit_ns);
-    let alike: Vec<f64> = within((SAME * middle_ns).max(CHARGED_LATE_NS * spinners as f64)).collect();
+    let slack_ns = (SAME * middle_ns).max(CHARGED_LATE_NS * spinners as f64);
+    let alike: Vec<f64> = whole.iter().copied().filter(|ran| (ran - middle_ns).abs() <= slack_ns).collect();
     let (n, n_alike) = (whole.len() as f64, alike.len() as f64);
     if n_alike < least_alike * n {
         return None;
@@ -102,15 +100,9 @@ fn quota_periods(whole: &[f64], spinners: usize, least_alike: f64) -> Option<Vec
     // Many periods in which nothing ran owe that to those before: all count.
     let idle = whole.iter().filter(|ran| **ran == 0.0).count();
     let paid_back = idle as f64 > IDLE * n;
-    Some(if n_alike >= NEARLY_ALL * n && !paid_back {
-        // Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it. Where one
-        // refill was seen late, its two neighbours look wrong.
-        within(APART * middle_ns).collect()
-    } else if least_alike > 0.0 {
-        alike
-    } else {
-        whole.to_vec()
-    })
+    // A period that others took a part of, or whose refill was seen late, is not one of the quota, though a gap of theirs ended it.
+    let most_alike = n_alike >= NEARLY_ALL * n && !paid_back;
+    Some(if most_alike || least_alike > 0.0 { alike } else { whole.to_vec() })
 }
 
 /// How long spinners ran in each period between two refills: first that which ends with the refill after `first`.

@@ -14,15 +14,27 @@ const PEAK: f64 = 0.85;
 pub(super) const LATE_NS: f64 = 4.5e6;
 /// Points of the periodogram on each peak, which is as wide as one by the span.
 const POINTS: f64 = 4.0;
+/// Of the typical length: a longer gap weighs no more, so that one standstill of the machine does not decide.
+const MOST_WEIGHT: f64 = 2.0;
+/// Which quantile of the ends the grid goes through: they are late, and hardly ever early.
+const EARLIEST: f64 = 0.05;
+/// How far a line through two ends may be from the fitted period.
+const NEAR_FITTED: f64 = 0.02;
 
 /// A time in which a spinner did not run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
     pub start_ns: f64,
     pub end_ns: f64,
+    /// What it weighs among others: its length, but for a very long one.
+    pub weight_ns: f64,
 }
 
 impl Gap {
+    pub(super) fn new(start_ns: f64, end_ns: f64) -> Self {
+        Self { start_ns, end_ns, weight_ns: end_ns - start_ns }
+    }
+
     pub(super) fn length_ns(self) -> f64 {
         self.end_ns - self.start_ns
     }
@@ -82,8 +94,10 @@ pub(super) fn typical_length_ns(gaps: &[Gap]) -> f64 {
 }
 
 /// The longest gaps, by their ends.
-pub(super) fn longest(gaps: &[Gap]) -> Vec<Gap> {
-    let mut found = gaps.to_vec();
+pub(super) fn longest(gaps: &[Gap], typical_ns: f64) -> Vec<Gap> {
+    let most_ns = MOST_WEIGHT * typical_ns;
+    let capped = |gap: &Gap| Gap { weight_ns: gap.length_ns().min(most_ns), ..*gap };
+    let mut found: Vec<Gap> = gaps.iter().map(capped).collect();
     found.sort_by(|one, other| other.length_ns().total_cmp(&one.length_ns()));
     found.truncate(HEAVIEST);
     found.sort_by(|one, other| one.end_ns.total_cmp(&other.end_ns));
@@ -104,7 +118,7 @@ pub(super) fn strongest_period_ns(gaps: &[Gap]) -> Option<f64> {
             let angle = TAU * f64::from(step) / (POINTS * span_ns);
             let (mut real, mut imaginary) = (0.0, 0.0);
             for gap in gaps {
-                let weight = gap.length_ns() * gap.length_ns();
+                let weight = gap.weight_ns * gap.weight_ns;
                 let (sin, cos) = (angle * (gap.end_ns - first_ns)).sin_cos();
                 real += weight * cos;
                 imaginary += weight * sin;
@@ -150,7 +164,34 @@ pub(super) fn fitted(gaps: &[Gap], period_ns: f64) -> Option<Grid> {
         let along = weighted(&|number, gap| (number - mean_number) * (gap.end_ns - mean_end));
         grid = densest(gaps, along / across).1;
     }
-    Some(grid)
+    Some(through_earliest(gaps, grid))
+}
+
+/// The line through two ends that is a low quantile of all on the grid (Koenker and Bassett, "Regression quantiles", Econometrica 46 (1978)).
+/// A refill comes at its time, and a spinner comes back at once or when others leave it the CPU.
+fn through_earliest(gaps: &[Gap], grid: Grid) -> Grid {
+    let near = gaps.iter().filter(|gap| grid.has(**gap));
+    let near: Vec<(f64, f64)> = near.map(|gap| (grid.number(gap.end_ns) as f64, gap.end_ns)).collect();
+    let loss = |line: Grid| -> f64 {
+        let of = |(number, end_ns): &(f64, f64)| {
+            let late_ns = end_ns - line.first_ns - number * line.period_ns;
+            if late_ns >= 0.0 { EARLIEST * late_ns } else { (EARLIEST - 1.0) * late_ns }
+        };
+        near.iter().map(of).sum()
+    };
+    let mut best: Option<(f64, Grid)> = None;
+    for (place, (number, end_ns)) in near.iter().enumerate() {
+        for (later, later_ns) in near[place + 1..].iter().filter(|other| other.0 > *number) {
+            let period_ns = (later_ns - end_ns) / (later - number);
+            let line = Grid { first_ns: end_ns - number * period_ns, period_ns };
+            let found = loss(line);
+            let fits = (period_ns / grid.period_ns - 1.0).abs() <= NEAR_FITTED;
+            if fits && best.is_none_or(|(least, _)| found < least) {
+                best = Some((found, line));
+            }
+        }
+    }
+    best.map_or(grid, |(_, line)| line)
 }
 
 /// Of the grids with that period the one that most gaps end with, and the lengths of those.
