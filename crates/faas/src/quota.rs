@@ -136,10 +136,11 @@ pub enum NoQuota {
 
 /// A running interval as it is reckoned with.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "names end in their unit")]
 struct Ran {
     start_ns: f64,
     end_ns: f64,
-    ran_ns: f64,
+    cpu_ns: f64,
 }
 
 /// The quota and its period, of spinners that wanted all the time they could get; each has its intervals in order.
@@ -177,7 +178,7 @@ pub fn received(spinners: &[Vec<Interval>]) -> f64 {
     let ran: Vec<Ran> = spinners.iter().flat_map(|each| without_short_gaps(each)).collect();
     let begin = ran.iter().map(|one| one.start_ns).fold(f64::INFINITY, f64::min);
     let end = ran.iter().map(|one| one.end_ns).fold(0.0, f64::max);
-    let sum: f64 = ran.iter().map(|one| one.ran_ns).sum();
+    let sum: f64 = ran.iter().map(|one| one.cpu_ns).sum();
     if end > begin { sum / (end - begin) } else { 0.0 }
 }
 
@@ -234,9 +235,9 @@ fn without_short_gaps(intervals: &[Interval]) -> Vec<Ran> {
         match found.last_mut() {
             Some(last) if start_ns - last.end_ns < GAP_NS => {
                 let joined_ns = if cpu_ns.is_some() { 0.0 } else { (start_ns - last.end_ns).max(0.0) };
-                *last = Ran { start_ns: last.start_ns, end_ns, ran_ns: last.ran_ns + joined_ns + ran_ns };
+                *last = Ran { start_ns: last.start_ns, end_ns, cpu_ns: last.cpu_ns + joined_ns + ran_ns };
             }
-            _ => found.push(Ran { start_ns, end_ns, ran_ns }),
+            _ => found.push(Ran { start_ns, end_ns, cpu_ns: ran_ns }),
         }
     }
     found

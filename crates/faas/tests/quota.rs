@@ -5,7 +5,7 @@ use serde::Deserialize;
 use swtch_faas::quota::{self, Interval};
 
 #[derive(Deserialize)]
-struct Vectors {
+struct File {
     /// Of the quota.
     tolerance: f64,
     /// Of the period, where ends may be late by a tick.
@@ -76,7 +76,7 @@ fn fault(vector: &Vector, tolerance: f64, of_period: f64) -> Option<String> {
 }
 
 fn faults(file: &str) -> Vec<String> {
-    let file: Vectors = serde_json::from_str(file).unwrap();
+    let file: File = serde_json::from_str(file).unwrap();
     let of_period = file.period_tolerance.unwrap_or(file.tolerance);
     let of =
         |vector: &Vector| Some(format!("{}: {}", vector.name, fault(vector, file.tolerance, of_period)?));
@@ -89,7 +89,7 @@ fn faults(file: &str) -> Vec<String> {
 
 #[test]
 fn simulated_timelines_show_their_quota() {
-    assert_eq!(faults(include_str!("gaps.json")), [String::new(); 0]);
+    assert_eq!(faults(include_str!("gaps.json")), Vec::<String>::new());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn recorded_timelines_of_every_language_show_the_quota_they_were_under() {
     for language in ["python", "node", "go", "java", "rust"] {
         assert!(file.matches(&format!("\"{language}-")).count() >= 10, "{language}");
     }
-    assert_eq!(faults(file), [String::new(); 0]);
+    assert_eq!(faults(file), Vec::<String>::new());
 }
 
 /// A spinner that runs these ms of each period.

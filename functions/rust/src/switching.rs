@@ -38,7 +38,8 @@ fn link(by_pipe: bool) -> Result<(Step, Step)> {
     let take = move || {
         let held = slot.holds.lock().map_err(|_| ErrorKind::Other)?;
         let mut held = slot.changed.wait_while(held, |held| *held == EMPTY).map_err(|_| ErrorKind::Other)?;
-        if *held == GONE { Err(ErrorKind::BrokenPipe.into()) } else { Ok(*held = EMPTY) }
+        let found = std::mem::replace(&mut *held, EMPTY);
+        if found == GONE { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     };
     Ok((Box::new(move || giver.put(TOKEN)), Box::new(take)))
 }

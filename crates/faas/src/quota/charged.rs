@@ -116,7 +116,7 @@ pub(super) fn in_periods(spinners: &[Vec<Ran>], grid: Grid, first: i64, last: i6
             let until = (grid.first_ns + number as f64 * grid.period_ns).min(one.end_ns);
             if until > begin {
                 let part = (until - begin) / (one.end_ns - one.start_ns);
-                ran_ns[(number - first - 1) as usize] += part * one.ran_ns;
+                ran_ns[(number - first - 1) as usize] += part * one.cpu_ns;
             }
             begin = begin.max(until);
             number += 1;

@@ -23,6 +23,7 @@ const NEAR_FITTED: f64 = 0.02;
 
 /// A time in which a spinner did not run.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "names end in their unit")]
 pub(super) struct Gap {
     pub start_ns: f64,
     pub end_ns: f64,
