@@ -22,8 +22,14 @@ def test_rules_and_alerts_do_what_they_say():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_rules_are_about_metrics_that_exist():
-    known = set(re.findall(r"`(swtch_\w+?)(?:_total|_bucket)?`", (ROOT / "docs/metrics.md").read_text()))
+def test_rules_are_about_metrics_and_labels_that_exist():
+    rows = re.findall(
+        r"^\| `(swtch_\w+)` \| \w+ \| (.*?) \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE
+    )
+    known = {re.sub("_total$", "", name): set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
     text = (RULES / "swtch-rules.yaml").read_text()
-    used = set(re.findall(r"(?<![:\w])(swtch_\w+?)(?:_total|_bucket)?(?=[\[{ )]|$)", text))
-    assert len(used) >= 6 and used <= known, used - known
+    used = re.findall(r"(?<![:\w])(swtch_\w+?)(?:_total|_bucket)?(?:\{(\w+)=[^}]*\})?(?=[\[ )]|$)", text)
+    assert len(used) >= 6
+    for name, label in used:
+        assert name in known, name
+        assert not label or label in known[name], f"{name} has no label {label}: {known[name]}"
