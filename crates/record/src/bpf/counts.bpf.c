@@ -489,19 +489,29 @@ int collect_dead(void *context)
 	return kept_tasks;
 }
 
-/* Up to 7.2 a group has a pointer to the queue of each CPU. From 7.3 on its queues are per-CPU memory, which this does not read. */
+/* Up to 7.2 a group has an array of pointers to its queues, one for each CPU. From 7.3 on its queues are per-CPU memory. */
 struct task_group___queues {
 	struct cfs_rq **cfs_rq;
 } __attribute__((preserve_access_index));
 
+struct task_group___percpu {
+	struct cfs_rq *cfs_rq;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool queues_are_percpu(void)
+{
+	return bpf_core_type_matches(struct task_group___percpu);
+}
+
 static __always_inline bool knows_quota(void)
 {
 	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
-	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time) && bpf_core_type_matches(struct task_group___queues);
+	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time) &&
+	       (bpf_core_type_matches(struct task_group___queues) || queues_are_percpu());
 }
 
 struct throttled_sum {
-	struct cfs_rq **queues;
+	u64 queues;
 	u64 ns;
 };
 
@@ -509,7 +519,15 @@ static long add_throttled(u64 cpu, struct throttled_sum *sum)
 {
 	struct cfs_rq *queue = NULL;
 
-	bpf_probe_read_kernel(&queue, sizeof(queue), sum->queues + cpu);
+	if (queues_are_percpu()) {
+		u32 number = cpu;
+		struct cpu_counts *counts = bpf_map_lookup_elem(&cpus, &number);
+
+		if (counts && counts->percpu_offset)
+			queue = (struct cfs_rq *)(sum->queues + counts->percpu_offset);
+	} else {
+		bpf_probe_read_kernel(&queue, sizeof(queue), (struct cfs_rq **)sum->queues + cpu);
+	}
 	if (queue)
 		sum->ns += BPF_CORE_READ(queue, throttled_clock_self_time);
 	return 0;
@@ -520,7 +538,7 @@ u64 summed_group, summed_ns, summed_session;
 
 static __always_inline u64 group_throttled_ns(struct task_group *group, u64 session)
 {
-	struct throttled_sum sum = { .queues = group->cfs_rq };
+	struct throttled_sum sum = { .queues = (u64)BPF_CORE_READ(group, cfs_rq) };
 
 	if (group->cfs_bandwidth.hierarchical_quota < 0)
 		return 0;
@@ -547,6 +565,9 @@ static __always_inline void read_cpu(struct task_struct *task)
 	cpu->idle_switches = idle;
 	cpu->switches = rq->nr_switches - idle;
 	cpu->knows_quota = knows_quota();
+	/* Where the per-CPU memory of this CPU is: a kernel thread's queue is its group's. `__per_cpu_offset` itself is no symbol everywhere. */
+	if (queues_are_percpu())
+		cpu->percpu_offset = (u64)BPF_CORE_READ(task, se.cfs_rq) - (u64)BPF_CORE_READ(task, sched_task_group, cfs_rq);
 }
 
 /* As a task was when the recorder was last given it. */

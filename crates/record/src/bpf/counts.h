@@ -109,11 +109,13 @@ struct cpu_counts {
 	u64 ended_lost;
 	/* whether this kernel tells how long a run queue was throttled */
 	u64 knows_quota;
+	/* from a pointer to per-CPU memory to that of this CPU; where run queues of groups are such memory */
+	u64 percpu_offset;
 	/* switches that took longer than `most_cost_ns`, those to tasks that are counted, and their time */
 	u64 outliers;
 	u64 arrivals_outliers;
 	u64 outliers_ns;
-	u64 pad[5];
+	u64 pad[4];
 	/* of switches between threads, between processes, from or to idle */
 	u32 costs_by_kind[3 * CLASSES];
 };
