@@ -70,6 +70,37 @@ fn tasks_stand_under_the_group_they_went_into() {
     }
 }
 
+/// As for a pod that may see the host's cgroups but has a namespace of its own.
+#[test]
+fn a_recorder_in_a_cgroup_namespace_gives_paths_as_the_host_does() {
+    const TEST: &str = "a_recorder_in_a_cgroup_namespace_gives_paths_as_the_host_does";
+    let Some(group) = Group::new("namespace") else { return skip(TEST, "no cgroup can be made here") };
+    let pod = group.below("recorder").unwrap();
+    let neighbour = group.below("neighbour").unwrap();
+    let home = home();
+    let idle = neighbour.script("exec sh -c 'while :; do sleep 0.02; done'");
+    let _idle = Running(Command::new(&idle[0]).args(&idle[1..]).stdin(Stdio::null()).spawn().unwrap());
+    // Of the recorder's group and the neighbour's; procfs knows both by relative paths, BPF by numbers.
+    for source in usable(TEST) {
+        let script = pod.script("exec unshare --cgroup \"$0\" \"$@\"");
+        let mut command = Command::new(&script[0]);
+        command.args(&script[1..]).arg(env!("CARGO_BIN_EXE_swtch"));
+        command.args(["record", source, "-a", "--no-profile", "--force", "-o", "run.swtch"]);
+        command.args(["--duration", "400ms"]).env("XDG_STATE_HOME", home.path()).current_dir(home.path());
+        let output = run(&mut command);
+        if stderr(&output).contains("unshare:") {
+            return skip(TEST, "no cgroup namespace can be made here");
+        }
+        assert!(output.status.success(), "{source}: {}", stderr(&output));
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        let paths: Vec<&str> = trace.cgroups.iter().map(|row| row.path.as_str()).collect();
+        for path in [&*pod.path, &*neighbour.path] {
+            assert!(paths.contains(&path), "{source}: {path} not in {paths:?}");
+        }
+        assert!(!paths.iter().any(|path| path.contains("/..")), "{source}: {paths:?}");
+    }
+}
+
 #[test]
 fn a_quota_shows_in_its_group() {
     const TEST: &str = "a_quota_shows_in_its_group";

@@ -18,6 +18,7 @@ mod cpu_stat;
 mod difference;
 mod hierarchy;
 mod mounts;
+mod namespace;
 mod pressure;
 mod stat;
 #[cfg(test)]

@@ -16,7 +16,6 @@ const MOST: usize = 16_384;
 /// of this hierarchy only: the same path in another one is another group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hierarchy {
-    controller: &'static str,
     mount: Mount,
 }
 
@@ -36,15 +35,15 @@ impl Hierarchy {
     }
 
     /// That which a controller of version 1 has; nothing where it is not mounted.
-    pub(crate) fn of(root: &Path, controller: &'static str) -> Option<Self> {
+    pub(crate) fn of(root: &Path, controller: &str) -> Option<Self> {
         let mount = mounts(root).into_iter().find(|mount| mount.version == 1 && mount.has(controller))?;
-        Some(Self { controller, mount })
+        Some(Self { mount })
     }
 
     /// That of version 2; nothing where it is not mounted.
     pub(super) fn common(root: &Path) -> Option<Self> {
         let mount = mounts(root).into_iter().find(|mount| mount.version == 2)?;
-        Some(Self { controller: "", mount })
+        Some(Self { mount })
     }
 
     /// Where it is mounted.
@@ -74,12 +73,7 @@ impl Hierarchy {
 
     /// The group that the text of a `/proc/PID/cgroup` names (cgroups(7)).
     pub(crate) fn path_in(&self, text: &str) -> Option<String> {
-        let mut lines = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        let (_, path) = lines.find(|(controllers, _)| match self.mount.version {
-            1 => controllers.split(',').any(|name| name == self.controller),
-            _ => controllers.is_empty(),
-        })?;
-        Some(path.to_owned())
+        Some(self.mount.absolute(self.mount.path_in(text)?))
     }
 
     /// All groups, parents before their children. One that goes meanwhile is left out.
