@@ -4,6 +4,7 @@ use super::{Diff, Difference};
 use crate::metric::RATE;
 use crate::pairs::{INTERRUPT, explaining};
 use crate::verdict::{Change, Verdict};
+use swtch_stats::median;
 use swtch_units::{format_ns, grouped};
 
 /// A pair explains the switches where it has at least this part of their difference.
@@ -16,6 +17,9 @@ const LEAST_PLAIN: f64 = 0.01;
 /// Of documents with many figures: how many of them differ, and the largest differences.
 pub(super) fn answer_of_documents(diff: &Diff) -> String {
     let of = |verdict| diff.changes.iter().filter(|change| change.verdict == verdict).count();
+    let would_show = visible(&diff.changes).map_or_else(String::new, |share| {
+        format!(". Of those, half would show a change of {:.0} % or more", 100.0 * share)
+    });
     let counts = format!(
         "{} of {} figures are worse, {} better, {} the same, {} unclear",
         of(Verdict::Worse),
@@ -31,7 +35,19 @@ pub(super) fn answer_of_documents(diff: &Diff) -> String {
     found.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let largest: Vec<String> = found.iter().take(NAMED).map(|change| change.words()).collect();
     let most = if largest.is_empty() { String::new() } else { format!(". Most: {}", largest.join("; ")) };
-    format!("{}: {counts}{most}.", capital(diff.verdict.name()))
+    let would_show = if found.is_empty() { would_show } else { String::new() };
+    format!("{}: {counts}{would_show}{most}.", capital(diff.verdict.name()))
+}
+
+/// The change that half of the figures that are unclear would show: the median of how far an end of their intervals is from the ratio.
+fn visible(changes: &[Change]) -> Option<f64> {
+    let widest = |change: &Change| {
+        let (ratio, low, high) = (change.ratio?, change.ci_low?, change.ci_high?);
+        Some((ratio / low).max(high / ratio) - 1.0)
+    };
+    let unclear = changes.iter().filter(|change| change.verdict == Verdict::Unclear);
+    let shares: Vec<f64> = unclear.filter_map(widest).filter(|share| share.is_finite()).collect();
+    (!shares.is_empty()).then(|| median(&shares))
 }
 
 pub(super) fn answer(diff: &Diff) -> String {

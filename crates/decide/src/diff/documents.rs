@@ -85,6 +85,9 @@ pub fn diff_profiles(old: &[Profile], new: &[Profile]) -> Diff {
         diff_of(changes(&rows(old), &rows(new), RunOrder::Mixed), [old.len(), new.len()], circumstances)
     };
     (found.old.caveats, found.new.caveats) = (caveats(old), caveats(new));
+    if old == new {
+        found.notes.push("Both sides hold the same measurement.".to_owned());
+    }
     found
 }
 
