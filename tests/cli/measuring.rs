@@ -61,6 +61,7 @@ fn the_published_schemas_are_those_the_types_give() {
         ("diff", 1),
         ("compare", 1),
         ("check", 1),
+        ("probe", 1),
         ("try", 1),
         ("accuracy", 1),
     ];

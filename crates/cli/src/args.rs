@@ -275,6 +275,8 @@ pub(crate) enum SchemaOf {
     Check,
     /// `swtch/diff/1`
     Diff,
+    /// `swtch/probe/1`
+    Probe,
     /// `swtch/try/1`
     Try,
 }

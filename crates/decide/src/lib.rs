@@ -55,3 +55,13 @@ pub fn accuracy_schema() -> serde_json::Value {
 pub fn diff_schema() -> serde_json::Value {
     schemars::schema_for!(Diff).to_value()
 }
+
+/// The JSON Schema of `swtch probe --json`, `swtch/probe/1`, generated from the types.
+///
+/// ```
+/// let schema = swtch_decide::probe_schema();
+/// assert_eq!(schema["properties"]["interruption_ns"]["type"], "array");
+/// ```
+pub fn probe_schema() -> serde_json::Value {
+    schemars::schema_for!(probe::Probe).to_value()
+}

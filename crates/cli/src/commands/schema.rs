@@ -9,6 +9,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         SchemaOf::Profile => swtch_profile::json_schema(),
         SchemaOf::Compare => swtch_decide::compare::json_schema(),
         SchemaOf::Check => swtch_decide::check::json_schema(),
+        SchemaOf::Probe => swtch_decide::probe_schema(),
         SchemaOf::Try => swtch_decide::remedies::json_schema(),
         SchemaOf::Trace => swtch_trace::json_schema(),
         SchemaOf::Accuracy => swtch_decide::accuracy_schema(),
