@@ -2,7 +2,7 @@
 
 use crate::common::rights::{rights as rights_by_name, shown};
 use crate::common::{copy_program, home, is_root, names, run, stderr, stdout, swtch};
-use crate::guest::{cache, cannot, machine};
+use crate::guest::{Guest, cache, cannot, machine};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -90,6 +90,29 @@ fn output_status_and_files_pass_through() {
     assert!(event(&events, "returned")["path"].as_str().unwrap().ends_with("made/file"));
     assert_eq!(fs::read_to_string(home.path().join("made/file")).unwrap(), "back\n");
     assert_eq!(names(&home.path().join("temporary")), [""; 0], "nothing is left behind");
+}
+
+/// Under the newest kernel, whose run queues of cgroups are per-CPU memory; the tests on the host are under the host's.
+#[test]
+fn how_long_a_quota_stopped_tasks_is_read_from_the_guests_kernel() {
+    if cannot("how_long_a_quota_stopped_tasks_is_read_from_the_guests_kernel") {
+        return;
+    }
+    let _machine = machine();
+    let programs = &["mkdir", "sleep", "grep"];
+    let guest = Guest { cpus: 2, deterministic: false, append: "", settings: &[], programs };
+    let said = guest.prints("quota.sh");
+    let after = |words: &str| -> Vec<f64> {
+        let lines = said.lines().filter_map(|line| line.strip_prefix(words));
+        lines.map(|number| number.trim().parse().unwrap_or_else(|error| panic!("{error}: {said}"))).collect()
+    };
+    assert!(!said.contains("tasks.quota_ns"), "it is unknown: {said}");
+    let [before_us, after_us] = after("throttled_usec")[..] else { panic!("{said}") };
+    let waited_s = after("swtch_cgroup_wait_seconds_total{cgroup=\"/quota\",cause=\"quota\"}");
+    let [waited_s] = waited_s[..] else { panic!("{said}") };
+    // The kernel's own count goes from before the second that is watched to after it.
+    let throttled_s = (after_us - before_us) / 1e6;
+    assert!(waited_s > 0.3 && waited_s <= 1.01 * throttled_s, "{waited_s} of {throttled_s}: {said}");
 }
 
 #[test]
