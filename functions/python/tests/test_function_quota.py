@@ -18,6 +18,8 @@ from swtch_function.processes import Child
 from swtch_function.request import from_values
 
 TOLERANCE = 0.005
+PERIOD_TOLERANCE = 0.0075
+"""Others may delay an end by a tick, which is this much of ten periods of 100 ms, with some to spare."""
 TIERS = {128: 0.0833, 256: 0.1667, 512: 0.3333, 1024: 0.5833, 2048: 1.0}
 """CPUs of generation-1 Cloud Functions by MB."""
 WEIGHT = 20480
@@ -56,7 +58,7 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
         pytest.skip("one CPU cannot use up a quota of one CPU")
     quota_us = round(TIERS[memory_mb] * period_ms * 1000)
     asked = {"methods": [], "spin_ms": 1000, "spinners": spinners}
-    busy = ""
+    busy, wrong = "", None
     with contextlib.ExitStack() as stack:
         try:
             directory = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
@@ -70,10 +72,17 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
             if numbers["periods_throttled"] < 0.8 * 1000 / period_ms:
                 busy = f"the group was throttled in {numbers['periods_throttled']} of {1000 // period_ms} periods only"
                 continue
-            assert inferred["period_ns"] == pytest.approx(numbers["period_ns"], rel=TOLERANCE)
-            assert inferred["quota_ns"] == pytest.approx(numbers["quota_ns"], rel=TOLERANCE)
-            assert found["cpu"]["share"]["mean"] == pytest.approx(TIERS[memory_mb], rel=0.2)
-            return
+            seen = (inferred["period_ns"], inferred["quota_ns"])
+            if seen[0] is None:
+                busy = "gaps of others hid the period"
+                continue
+            wrong = seen
+            if seen[0] == pytest.approx(numbers["period_ns"], rel=PERIOD_TOLERANCE) and seen[
+                1
+            ] == pytest.approx(quota_us * 1000, rel=TOLERANCE):
+                assert found["cpu"]["share"]["mean"] == pytest.approx(TIERS[memory_mb], rel=0.2)
+                return
+    assert wrong is None, f"period and quota of {period_ms} and {quota_us / 1000} ms seen as {wrong} ns"
     pytest.skip(f"this machine is too busy: {busy}")
 
 

@@ -206,7 +206,7 @@ def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
         check = document["quota_check"][0]
         assert (check["period_us"], check["quota_us"]) == (50_000, 5_000)
         errors = (check["error_quota"], check["error_period"])
-        if check["n"] >= 1 and all(abs(error) < 0.02 for error in errors):
+        if check["n"] >= 1 and all(abs(error) < 0.01 for error in errors):
             break
     else:
         raise AssertionError(f"the quota from inside is not the one that was set: {check}")
