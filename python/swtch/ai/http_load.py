@@ -1,21 +1,16 @@
-"""Requests to a server in an open loop: each is due at its time, whatever became of the earlier ones.
-
-A latency is from when a request was due, so that waiting behind slow ones is in it (G. Tene, "How not to measure latency").
-"""
+"""Requests to a server in an open loop (`_load`): a latency is from when a request was due."""
 
 from __future__ import annotations
 
 import http.client
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from .. import _load
+
 LIMIT_S = 30.0
 """For one answer."""
-_AHEAD_NS = 20_000_000
-"""The first request is due this long after the callers have started."""
 
 
 @dataclass(frozen=True)
@@ -45,37 +40,13 @@ class Sent:
 def run_load(request: Request, rate_per_s: float, duration_s: float, callers: int) -> Sent:
     """Sends at that rate for that long. callers: the most requests under way."""
     total = max(1, round(rate_per_s * duration_s))
-    begins_ns = time.monotonic_ns() + _AHEAD_NS
-    lock, taken = threading.Lock(), 0
-    spans: list[tuple[int, int]] = []
-    failures: list[str] = []
-
-    def call() -> None:
-        nonlocal taken
-        caller = _Caller(request)
-        while True:
-            with lock:
-                number, taken = taken, taken + 1
-            if number >= total:
-                caller.close()
-                return
-            due_ns = begins_ns + round(number / rate_per_s * 1e9)
-            if (early_ns := due_ns - time.monotonic_ns()) > 0:
-                time.sleep(early_ns / 1e9)
-            why = caller.send()
-            ended_ns = time.monotonic_ns()
-            with lock:
-                if why is None:
-                    spans.append((due_ns, ended_ns))
-                else:
-                    failures.append(why)
-
-    threads = [threading.Thread(target=call, daemon=True) for _ in range(min(callers, total))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return Sent(sorted(spans), len(failures), failures[0] if failures else None)
+    connections = [_Caller(request) for _ in range(min(callers, total))]
+    made = _load.make([one.send for one in connections], total, rate_per_s)
+    for one in connections:
+        one.close()
+    failures = [one.answer for one in made if one.answer is not None]
+    spans = [(one.due_ns, one.ended_ns) for one in made if one.answer is None]
+    return Sent(spans, len(failures), failures[0] if failures else None)
 
 
 class _Caller:
