@@ -105,7 +105,9 @@ def add_to(commands: Any) -> None:
     )
     add("--name", metavar="NAME", help="the machine's name in the study [default: the directory's name]")
     add("--json", action="store_true", help="print the study as JSON")
-    parser.set_defaults(run=run, inferences=None, as_loaded=True, load_timeout=60.0, timeout=None)
+    parser.set_defaults(
+        run=run, inferences=None, as_loaded=True, no_cgroup=False, load_timeout=60.0, timeout=None
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -40,6 +40,8 @@ class Plan:
     """The measured phase ends after this many inferences, or earlier when its time is over."""
     record: bool = True
     """Whether the runs are recorded."""
+    in_cgroup: bool = True
+    """Whether each run has a cgroup of its own; without one it shares that of this process, and its weight."""
     as_loaded: bool = False
     """Whether what else runs belongs to the question, so that it disturbs no run."""
     price: str | None = None
@@ -118,7 +120,7 @@ def run_once(
         )
         return row
     limits = cgroup.Limits.of_cpus(job.settings.cpu_quota, count_cpu=True)
-    with cgroup.group(PROGRAM, job.id, limits) as group:
+    with _group(job, plan, limits) as group:
         if group.directory is None:
             if job.settings.cpu_quota is not None:
                 raise AiError(f"cannot apply --quota: {group.why}")
@@ -259,6 +261,15 @@ def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:
     if group.directory is not None:
         cgroup.remove(group.directory)
     return True
+
+
+@contextlib.contextmanager
+def _group(job: Job, plan: Plan, limits: cgroup.Limits) -> Iterator[cgroup.Group]:
+    if not plan.in_cgroup:
+        yield cgroup.Group(None, None, "not asked for (--no-cgroup)")
+        return
+    with cgroup.group(PROGRAM, job.id, limits) as group:
+        yield group
 
 
 @contextlib.contextmanager

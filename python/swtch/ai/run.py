@@ -212,6 +212,11 @@ def add_common(parser: Parser, duration_s: float, runs: int) -> None:
         action="store_true",
         help="what else runs belongs to the question, such as a neighbour: no run beside it is called disturbed",
     )
+    add(
+        "--no-cgroup",
+        action="store_true",
+        help="run in the cgroup of this command, with its weight, instead of in one of its own with the weight that a new one has",
+    )
     add("--no-record", action="store_true", help="measure latencies only, without a recording")
     add(
         "--load-timeout",
@@ -276,6 +281,7 @@ def make_plan(options: argparse.Namespace, duration_s: float) -> Plan:
         duration_s=options.duration or duration_s,
         inferences=options.inferences,
         record=not options.no_record,
+        in_cgroup=not options.no_cgroup,
         as_loaded=options.as_loaded,
         price=options.price,
         load_limit_s=options.load_timeout,

@@ -119,6 +119,15 @@ def test_a_quota_holds_and_is_seen(tmp_path, usable):
     assert row["cpu"]["own_ns"] < (0.2 + 0.1) * row["cpu"]["window_ns"]
 
 
+def test_without_a_cgroup_of_its_own_it_is_in_that_of_the_command(tmp_path, usable):
+    needs_swtch()
+    row = run_once(job_of(tmp_path, SLEEPER), Plan(tmp_path, 0.2, in_cgroup=False), usable)
+    assert row["outcome"] == "complete", row["error"]
+    assert {"what": "cgroup", "why": "not asked for (--no-cgroup)"} in row["unavailable"]
+    with pytest.raises(AiError, match="cannot apply --quota: not asked for"):
+        run_once(job_of(tmp_path, SLEEPER, cpu_quota=0.5), Plan(tmp_path, 0.2, in_cgroup=False), usable)
+
+
 def test_pinning_holds(tmp_path, usable):
     needs_swtch(), needs_root()
     cpu = usable.cpus[-1]
