@@ -565,7 +565,7 @@ static __always_inline void read_cpu(struct task_struct *task)
 	cpu->idle_switches = idle;
 	cpu->switches = rq->nr_switches - idle;
 	cpu->knows_quota = knows_quota();
-	/* Where the per-CPU memory of this CPU is: a kernel thread's queue is its group's. `__per_cpu_offset` itself is no symbol everywhere. */
+	/* Where the per-CPU memory of this CPU is: a kernel thread's queue is its group's. Not every kernel has `__per_cpu_offset` as a symbol. */
 	if (queues_are_percpu())
 		cpu->percpu_offset = (u64)BPF_CORE_READ(task, se.cfs_rq) - (u64)BPF_CORE_READ(task, sched_task_group, cfs_rq);
 }
