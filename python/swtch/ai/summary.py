@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from .settings import from_document
 from .summarise import interference
 
 Run = Mapping[str, Any]
+SPIN_WAIT = 0.3
+"""From this share of latency spent waiting for a CPU on, too many threads that spin are named as the reason."""
 
 _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("per s", lambda run: _figure(run["images_per_second"])),
@@ -59,7 +62,7 @@ def first_lines(study: Mapping[str, Any]) -> list[str]:
     """What is large enough to explain the figures, and what could not be decided: before any figure."""
     runs = [run for run in study["runs"] if run["outcome"] == "complete"]
     met = [run for run in runs if run["disturbed"] is not None]
-    lines = []
+    lines = too_many_spin(runs)
     if met:
         lines.append(
             f"{len(met)} of {len(runs)} runs were disturbed ({interference(runs)}): do not trust differences between their "
@@ -71,6 +74,25 @@ def first_lines(study: Mapping[str, Any]) -> list[str]:
             f"It is unknown whether other load disturbed {len(unknown)} of {len(runs)} runs; the reasons are below"
         )
     return lines + [f"Not decided: {text}" for text in study["undecided"]]
+
+
+def too_many_spin(runs: Sequence[Run]) -> list[str]:
+    """Of each workload the run with most threads that spin where there are fewer CPUs for them, if it waits for CPUs: what happens there."""
+    worst: dict[str, tuple[int, float, Run]] = {}
+    for run in runs:
+        settings, wait = run["settings"], run["wait_share_of_latency"]
+        cpus = min((run["cpu"] or {}).get("cpu_count") or math.inf, settings["cpu_quota"] or math.inf)
+        threads = settings["threads"] * settings["co_located"]
+        if settings["spinning"] and threads > cpus and wait is not None and wait >= SPIN_WAIT:
+            key = run["workload"]["slug"]
+            if key not in worst or threads > worst[key][0]:
+                worst[key] = (threads, cpus, run)
+    return [
+        f"{run['workload']['name']}: {threads} threads that spin on {cpus:g} CPU{'s' if cpus != 1 else ''}: those that wait for work hold the "
+        f"CPUs that the others need ({100 * run['wait_share_of_latency']:.0f} % of the latency was waiting for one); "
+        f"--threads {max(1, int(cpus / run['settings']['co_located']))}, or --spin off"
+        for threads, cpus, run in worst.values()
+    ]
 
 
 def largest(runs: Sequence[Run]) -> Run | None:

@@ -223,6 +223,28 @@ def test_the_text_has_runs_failures_memory_and_advice():
     assert lines[-1] == "Study: ai-study"
 
 
+def test_more_spinning_threads_than_cpus_are_named_with_the_remedy():
+    cpu = {"cpu_count": 2, "foreign_ns": 0, "steal_ns": 0, "window_ns": 10, "utilisation": 0.9}
+
+    def found(settings, wait):
+        return row(settings, wait_share_of_latency=wait, cpu=cpu)
+
+    lines = summary.too_many_spin(
+        [found(Settings(4), 0.5), found(Settings(8), 0.87), found(Settings(2), 0.9)]
+    )
+    assert lines == [
+        "X: 8 threads that spin on 2 CPUs: those that wait for work hold the CPUs that the others need "
+        "(87 % of the latency was waiting for one); --threads 2, or --spin off"
+    ]
+    assert "on 1 CPU:" in summary.too_many_spin([found(Settings(2, cpu_quota=1.0), 0.5)])[0]
+    for harmless in (
+        found(Settings(8, spinning=False), 0.9),
+        found(Settings(8), 0.1),
+        found(Settings(8), None),
+    ):
+        assert summary.too_many_spin([harmless]) == []
+
+
 def test_the_cost_of_recording_is_said_with_its_interval():
     study = result.begin({}, "here", ["swtch"], None, None)
     intervals, spans = [], []
