@@ -12,6 +12,7 @@ nothing that it reads. Times are nanoseconds of `CLOCK_MONOTONIC`, which the rec
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -92,6 +93,13 @@ class Workload:
         """Keeps one unit of work: when it began and ended, by `time.monotonic_ns`."""
         self._begin_ns.append(begin_ns)
         self._end_ns.append(end_ns)
+
+    @contextlib.contextmanager
+    def unit(self) -> Iterator[None]:
+        """The same for what is done in the block; nothing is kept of one that raises."""
+        begin_ns = now_ns()
+        yield
+        self.span(begin_ns, now_ns())
 
     @property
     def spans(self) -> int:

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from swtch.ai.contract import LINE_LIMIT_BYTES, SPANS_IN_LINE, Collector, Workload
+from swtch.ai.contract import LINE_LIMIT_BYTES, SPANS_IN_LINE, Collector, Workload, now_ns
 from swtch.ai.errors import ContractError
 
 READY = b'{"event":"ready","version":1,"pid":7}\n'
@@ -21,6 +21,17 @@ def fed(*lines: bytes | dict) -> Collector:
         collector.feed(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")
     collector.close()
     return collector
+
+
+def test_a_block_is_a_unit_of_work_unless_it_raises() -> None:
+    workload = Workload({})
+    before_ns = now_ns()
+    with workload.unit():
+        assert workload.spans == 0, "it counts when it is done"
+    with pytest.raises(ZeroDivisionError), workload.unit():
+        raise ZeroDivisionError
+    assert workload.spans == 1
+    assert before_ns <= workload._begin_ns[0] <= workload._end_ns[0] <= now_ns()
 
 
 def test_what_a_workload_writes_is_what_is_read(capfd) -> None:
