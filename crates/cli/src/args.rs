@@ -16,6 +16,7 @@ pub(crate) mod sched_accuracy;
 pub(crate) mod sched_bench;
 pub(crate) mod sched_bisect;
 pub(crate) mod sched_get;
+pub(crate) mod sched_load;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;

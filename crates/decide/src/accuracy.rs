@@ -330,13 +330,28 @@ fn of_the_simulator(policy: &Policy, profile: &Profile) -> Result<String, String
         }
         Policy::Fifo => Ok("fifo".to_owned()),
         Policy::RoundRobin => Ok("rr".to_owned()),
-        Policy::Scheduler { options, .. } if !options.is_empty() => {
-            Err("options of schedulers are not simulated".to_owned())
+        Policy::Scheduler { file: Some(file), options, .. } if file.ends_with(".bpf.c") => {
+            let values = values_of(options)
+                .ok_or_else(|| "of a scheduler's options only --set NAME=NUMBER is simulated".to_owned())?;
+            Ok(if values.is_empty() { file.clone() } else { format!("{file}:{}", values.join(",")) })
         }
-        Policy::Scheduler { file: Some(file), .. } if file.ends_with(".bpf.c") => Ok(file.clone()),
+        Policy::Scheduler { options, .. } if !options.is_empty() => {
+            Err("options of schedulers without a source are not simulated".to_owned())
+        }
         Policy::Scheduler { name, .. } if name == "flsched" => Ok(name.clone()),
         Policy::Scheduler { .. } => Err("the simulator needs its source: give its FILE.bpf.c".to_owned()),
     }
+}
+
+/// The values that options set, `NAME=NUMBER`; nothing where there is another option.
+fn values_of(options: &[String]) -> Option<Vec<String>> {
+    let mut words = options.iter();
+    let mut values = Vec::new();
+    while let Some(word) = words.next() {
+        let value = if word == "--set" { words.next()?.as_str() } else { word.strip_prefix("--set=")? };
+        values.push(value.to_owned());
+    }
+    Some(values)
 }
 
 fn runs_of<'a>(column: &'a Column, load: &'a Load) -> Option<Vec<&'a Run>> {
@@ -460,6 +475,8 @@ mod tests {
         assert_eq!(of("mine.bpf.c"), Ok("mine.bpf.c".to_owned()));
         assert_eq!((of("flsched"), of("rr")), (Ok("flsched".to_owned()), Ok("rr".to_owned())));
         assert!(of("lavd").unwrap_err().contains("FILE.bpf.c"));
+        assert_eq!(of("mine.bpf.c --set a=1 --set=b=2"), Ok("mine.bpf.c:a=1,b=2".to_owned()));
+        assert!(of("mine.bpf.c --slice 5ms").unwrap_err().contains("--set"));
         assert!(of("flsched --slice 5ms").unwrap_err().contains("options"));
         assert!(of("stock").is_ok());
     }

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use swtch_sched::{AGAIN, Benched, Better, Column, Load, LoadMetric, Run, RunFigure};
+use std::fmt::{self, Display, Formatter};
+use swtch_sched::{AGAIN, Benched, Better, Column, Load, LoadMetric, RecordedRun, Run, RunFigure};
 use swtch_stats::{RATIO_CONFIDENCE, holm, median, rank_sum};
+use swtch_units::format_ns;
 
 /// No table asks for as many.
 const MOST_BOOTS: usize = 1_000;
@@ -30,6 +32,9 @@ pub struct BenchDocument {
     /// The schedulers that a load or the kernel got the better of, and how.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, String>,
+    /// The loads that did not run because this machine lacks a program, and which.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, String>,
 }
 
 /// A figure of a load under a scheduler.
@@ -57,8 +62,22 @@ pub struct Cell {
     pub against_stock: Option<Against>,
     /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler; absent for the stock class itself.
     pub p_holm: Option<f64>,
-    /// The switches of the runs, next to those of the stock class.
+    /// In words: the switches of the runs and what a recorded one says, next to those of the stock class.
     pub why: String,
+    /// The same as figures, of this scheduler.
+    pub reasons: RunReasons,
+}
+
+/// What a load does under a scheduler besides its figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RunReasons {
+    /// Switches of a run because a task waited for something; the median of the boots.
+    pub voluntary: f64,
+    /// Those where it could have gone on.
+    pub involuntary: f64,
+    /// One run with a recorder; absent in results of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedRun>,
 }
 
 /// A cell against the stock class.
@@ -119,6 +138,7 @@ pub fn judge_bench(benched: &Benched) -> BenchDocument {
         inputs: benched.columns.iter().map(Column::inputs).collect(),
         cells,
         failed: benched.failed.iter().cloned().collect(),
+        skipped: BTreeMap::new(),
     }
 }
 
@@ -198,24 +218,57 @@ fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
         ratio: (!is_stock && stock_median != 0.0).then(|| figure.median / stock_median),
         against_stock: (!is_stock).then(|| Against::of(figure.median, stock_median, metric.better)),
         p_holm: if is_stock { None } else { rank_sum(&usual, &values) },
-        why: why(load, column, stock),
+        why: why(&RunReasons::of(load, column), (!is_stock).then(|| RunReasons::of(load, stock)).as_ref()),
+        reasons: RunReasons::of(load, column),
     }
 }
 
-/// The switches, those of the stock class after them.
-fn why(load: &Load, column: &Column, stock: &Column) -> String {
-    let words = |column: &Column| {
+impl RunReasons {
+    fn of(load: &Load, column: &Column) -> Self {
         let of = |kind: fn(&Run) -> u64| {
             let boots = column.medians_of_boots(load, |run| Some(kind(run) as f64));
-            let value = if boots.is_empty() { 0.0 } else { median(&boots) };
-            swtch_units::grouped(&format!("{value:.0}"))
+            if boots.is_empty() { 0.0 } else { median(&boots) }
         };
-        format!("{} voluntary, {} involuntary", of(|run| run.voluntary), of(|run| run.involuntary))
-    };
-    if column.scheduler == stock.scheduler {
-        return words(column);
+        Self {
+            voluntary: of(|run| run.voluntary),
+            involuntary: of(|run| run.involuntary),
+            recorded: column.recorded(load).cloned(),
+        }
     }
-    format!("{}; stock {}", words(column), words(stock))
+}
+
+impl Display for RunReasons {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let grouped = |count: f64| swtch_units::grouped(&format!("{count:.0}"));
+        write!(
+            formatter,
+            "{} voluntary, {} involuntary",
+            grouped(self.voluntary),
+            grouped(self.involuntary)
+        )?;
+        let Some(recorded) = &self.recorded else { return Ok(()) };
+        if let Some(migrations) = recorded.migrations {
+            write!(formatter, ", {} migrations", grouped(migrations as f64))?;
+        }
+        if let (Some(p50), Some(p99)) = (recorded.wait_p50_ns, recorded.wait_p99_ns) {
+            write!(formatter, ", waits p50 {} p99 {}", format_ns(p50 as f64), format_ns(p99 as f64))?;
+        }
+        if let (Some(one), Some(share)) = (recorded.switch_ns, recorded.switch_share) {
+            write!(formatter, ", {} a switch ({:.1} % of CPU time)", format_ns(one), 100.0 * share)?;
+        }
+        if let Some(most) = recorded.preempted.first() {
+            write!(formatter, ", {} preempts {} {} times", most.by, most.of, grouped(most.count as f64))?;
+        }
+        match &recorded.unavailable {
+            Some(reason) => write!(formatter, ", not recorded: {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a load does under a scheduler, and under the stock class after it.
+fn why(reasons: &RunReasons, stock: Option<&RunReasons>) -> String {
+    stock.map_or_else(|| reasons.to_string(), |stock| format!("{reasons}; stock {stock}"))
 }
 
 #[cfg(test)]
@@ -235,7 +288,14 @@ mod tests {
             metrics: vec![*value],
         };
         let boot = |(number, runs): (usize, &Vec<f64>)| {
-            let loads = vec![LoadRuns { load: "perf-pipe".to_owned(), runs: runs.iter().map(run).collect() }];
+            let recorded = (number == 0).then(|| RecordedRun {
+                migrations: Some(1012),
+                wait_p50_ns: Some(4600),
+                wait_p99_ns: Some(6_820_000),
+                ..RecordedRun::default()
+            });
+            let runs = runs.iter().map(run).collect();
+            let loads = vec![LoadRuns { load: "perf-pipe".to_owned(), runs, recorded }];
             Boot { number, inputs: String::new(), loads }
         };
         let column = |(name, boots): &(&str, Vec<Vec<f64>>)| Column {
@@ -273,7 +333,8 @@ mod tests {
         assert_eq!(document.cells[2].p_holm, Some(2.0 / 252.0));
         assert_eq!(
             document.cells[2].why,
-            "4,000 voluntary, 14 involuntary; stock 4,000 voluntary, 7 involuntary"
+            "4,000 voluntary, 14 involuntary, 1,012 migrations, waits p50 4.60 µs p99 6.82 ms; \
+             stock 4,000 voluntary, 7 involuntary, 1,012 migrations, waits p50 4.60 µs p99 6.82 ms"
         );
         let larger = three(Better::Larger);
         assert_eq!(

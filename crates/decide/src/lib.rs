@@ -26,7 +26,7 @@ pub use accuracy::{
     ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, ErrorFigures, Errors, GUEST_PROFILE,
     RealAndSimulated, Reference, accuracy, simulate_again,
 };
-pub use bench::{Against, BenchDocument, Cell, judge_bench};
+pub use bench::{Against, BenchDocument, Cell, RunReasons, judge_bench};
 pub use diff::{
     Diff, DiffError, DiffOptions, DiffSide, Difference, LimitResult, diff, diff_profiles, diff_traces, words,
 };

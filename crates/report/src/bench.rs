@@ -2,10 +2,11 @@
 
 use crate::export::ExportError;
 use crate::tables::{Form, write_rows};
-use crate::wording::text::NONE;
+use crate::wording::text::{NONE, percent};
 use std::io::Write;
 use swtch_columns::table;
 use swtch_decide::{Against, BenchDocument, Cell};
+use swtch_units::format_ns;
 
 /// The answer: each scheduler but stock, in how many figures it is better or worse, and where it is worst.
 pub(crate) fn answer(document: &BenchDocument) -> Vec<String> {
@@ -65,15 +66,53 @@ pub(crate) fn worst(document: &BenchDocument, scheduler: &str) -> String {
     document.worst(scheduler).and_then(Cell::cost).map_or(NONE.to_owned(), |cost| format!("{cost:.2}  "))
 }
 
-/// Load, scheduler and switches of the cells that differ, each once.
+/// What a load does under a scheduler, as the titles of [`reasons`] say.
+pub(crate) const REASONS: [&str; 8] = [
+    "voluntary",
+    "involuntary",
+    "migrations",
+    "wait p50",
+    "p99",
+    "a switch",
+    "of CPU time",
+    "preempted most",
+];
+
+/// Switches, migrations, waits, the bill and who preempts whom; a dash where it is not known.
+pub(crate) fn reasons(cell: &Cell) -> [String; 8] {
+    let number = |count: f64| swtch_units::grouped(&format!("{count:.0}"));
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    let recorded = cell.reasons.recorded.as_ref();
+    let time = |ns: Option<u64>| or_dash(ns.map(|ns| format_ns(ns as f64)));
+    let most = recorded.and_then(|recorded| recorded.preempted.first());
+    let most = most.map(|pair| format!("{} by {} {} times", pair.of, pair.by, number(pair.count as f64)));
+    [
+        number(cell.reasons.voluntary),
+        number(cell.reasons.involuntary),
+        or_dash(recorded.and_then(|recorded| recorded.migrations).map(|count| number(count as f64))),
+        time(recorded.and_then(|recorded| recorded.wait_p50_ns)),
+        time(recorded.and_then(|recorded| recorded.wait_p99_ns)),
+        or_dash(recorded.and_then(|recorded| recorded.switch_ns).map(format_ns)),
+        or_dash(recorded.and_then(|recorded| recorded.switch_share).map(percent)),
+        or_dash(most),
+    ]
+}
+
+/// The cells that differ, one a load and scheduler; before those of a load that of the stock class.
 pub(crate) fn whys(document: &BenchDocument) -> Vec<&Cell> {
     let differs = |cell: &&Cell| matches!(cell.against_stock, Some(Against::Better | Against::Worse));
     let mut found: Vec<&Cell> = Vec::new();
     for cell in document.cells.iter().filter(differs) {
-        if !found.iter().any(|one| (&one.load, &one.scheduler) == (&cell.load, &cell.scheduler)) {
-            found.push(cell);
+        let stock = document.cells.iter().find(|one| one.load == cell.load);
+        for cell in stock.into_iter().chain([cell]) {
+            if !found.iter().any(|one| (&one.load, &one.scheduler) == (&cell.load, &cell.scheduler)) {
+                found.push(cell);
+            }
         }
     }
+    // Figures of one load are rows of the table; here the schedulers of a load follow each other.
+    let place = |load: &String| document.cells.iter().position(|cell| cell.load == *load);
+    found.sort_by_key(|cell| place(&cell.load));
     found
 }
 
@@ -98,6 +137,10 @@ pub(crate) fn circumstances(document: &BenchDocument) -> Vec<String> {
             document.boots
         )
     }));
+    if !document.skipped.is_empty() {
+        lines.push(format!("{} not run:", counted(document.skipped.len(), "load")));
+        lines.extend(document.skipped.iter().map(|(load, why)| format!("  {load}: {why}")));
+    }
     lines.extend(
         document.failed.iter().map(|(scheduler, how)| format!("{scheduler} is not in the table: {how}")),
     );
@@ -134,13 +177,28 @@ table! {
         pub against_stock: Option<String> [none],
         /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler.
         pub p_holm: Option<f64> [none],
-        /// The switches of a run, by kind.
+        /// Switches by kind, migrations, waits, the bill, and which program preempts which; those of the stock class after them.
         pub why: String [none],
+        /// Switches of a run because a task waited.
+        pub voluntary: f64 [count],
+        /// Those where it could have gone on.
+        pub involuntary: f64 [count],
+        /// Moves of tasks between CPUs, in the run that was recorded.
+        pub migrations: Option<u64> [count],
+        /// Median wait in run queues in that run.
+        pub wait_p50_ns: Option<u64> [ns],
+        /// 99 of 100 waits.
+        pub wait_p99_ns: Option<u64> [ns],
+        /// Mean direct cost of one switch.
+        pub switch_ns: Option<f64> [ns],
+        /// The switches' share of the tasks' CPU time.
+        pub switch_share: Option<f64> [none],
     }
 }
 
 impl From<&Cell> for BenchRow {
     fn from(cell: &Cell) -> Self {
+        let recorded = cell.reasons.recorded.as_ref();
         Self {
             load: cell.load.clone(),
             scheduler: cell.scheduler.clone(),
@@ -154,6 +212,13 @@ impl From<&Cell> for BenchRow {
             against_stock: cell.against_stock.map(|against| against.name().to_owned()),
             p_holm: cell.p_holm,
             why: cell.why.clone(),
+            voluntary: cell.reasons.voluntary,
+            involuntary: cell.reasons.involuntary,
+            migrations: recorded.and_then(|recorded| recorded.migrations),
+            wait_p50_ns: recorded.and_then(|recorded| recorded.wait_p50_ns),
+            wait_p99_ns: recorded.and_then(|recorded| recorded.wait_p99_ns),
+            switch_ns: recorded.and_then(|recorded| recorded.switch_ns),
+            switch_share: recorded.and_then(|recorded| recorded.switch_share),
         }
     }
 }

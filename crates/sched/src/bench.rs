@@ -7,11 +7,13 @@ mod column;
 mod kept;
 mod load;
 mod member;
+mod recorded;
 
 pub use boots::guests_at_a_time;
 pub use column::{Boot, Column, LoadRuns, Run};
 pub use load::{Load, LoadMetric, SimulatedLoad, loads, loads_named};
 pub use member::run_boot;
+pub use recorded::{PreemptedBy, RecordedRun};
 
 use crate::SchedProgress;
 use crate::compare::Policy;
@@ -40,6 +42,8 @@ pub struct BenchJob {
     pub boots: usize,
     /// Counted runs of each load in each boot.
     pub runs: usize,
+    /// Whether the first boot of each scheduler records each load once, after all counted runs.
+    pub record: bool,
     /// Draws other boots.
     pub seed: u32,
     /// Guests that run at the same time. No figure depends on it.

@@ -15,6 +15,7 @@ pub use guest::run_in_guest;
 pub use guest::{Guest, compare_in_vm, take_along};
 pub use metric::Metric;
 pub use policy::Policy;
+pub(crate) use recorded::record_into;
 pub use recorded::{BillFigures, Waits};
 
 use crate::SchedProgress;

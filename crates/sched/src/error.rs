@@ -84,13 +84,15 @@ pub enum SchedError {
     },
     /// A load's program is not installed.
     #[error(
-        "the load {load} needs {program}, which is not on PATH: apt-get install rt-tests linux-perf stress-ng, or choose others with --loads"
+        "the load {load} needs {program}, which is not on this machine: apt-get install {packages}, or choose others with --loads"
     )]
     NoProgram {
         /// The load.
         load: String,
         /// The program.
         program: String,
+        /// What has it.
+        packages: String,
     },
     /// The output of a load lacks a figure.
     #[error(

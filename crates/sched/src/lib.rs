@@ -5,7 +5,7 @@
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 //!
 //! Modules: `find` (which there are), `file` (one that is a file), `registry` and `get` (those of Cargo's registry), `new` (one to begin with), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
-//! (kernel against kernel), `bisect` (which version made a load slower), `better`, `error`.
+//! (kernel against kernel), `bisect` (which version made a load slower), `programs` (loads that no package has), `better`, `error`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -23,12 +23,13 @@ mod lock;
 mod message;
 mod new;
 mod process;
+pub mod programs;
 mod registry;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, Run, Shard, SimulatedLoad, bench,
-    guests_at_a_time, loads, loads_named, run_boot,
+    AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, PreemptedBy, RecordedRun, Run, Shard,
+    SimulatedLoad, bench, guests_at_a_time, loads, loads_named, run_boot,
 };
 pub use better::Better;
 pub use bisect::{

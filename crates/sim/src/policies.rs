@@ -160,15 +160,27 @@ fn slice<P>(name: &str, given: Option<&str>, new: fn() -> P, of: fn(u64) -> P) -
     })
 }
 
+/// The parameter that names a file of values.
+const VALUES: &str = "values";
+
 /// A sched_ext scheduler by its name or path, with values for its variables.
 fn sched_ext(name: &str, given: Option<&str>) -> Result<ScxPolicy, SimError> {
+    let pairs = given.unwrap_or_default().split(',').filter(|pair| !pair.trim().is_empty());
+    let pairs: Vec<(&str, &str)> = pairs
+        .map(|pair| pair.split_once('=').map_or((pair.trim(), ""), |(key, value)| (key.trim(), value.trim())))
+        .collect();
+    // A file of values comes first, wherever it is named: the others are set after it.
     let mut settings = Settings::default();
-    for pair in given.unwrap_or_default().split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let number = value.trim().parse::<u64>();
+    if let Some((_, path)) = pairs.iter().find(|(key, _)| *key == VALUES) {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| fault(name, format!("cannot read its values, {path}: {error}")))?;
+        settings = Settings::from_toml(&text).map_err(|error| fault(name, format!("{path}: {error}")))?;
+    }
+    for (key, value) in pairs.into_iter().filter(|(key, _)| *key != VALUES) {
+        let number = value.parse::<u64>();
         let number =
             number.map_err(|_| fault(name, format!("{key} is \"{value}\", expected a whole number")))?;
-        settings = settings.number(key.trim(), number);
+        settings = settings.number(key, number);
     }
     let object = match name {
         FLSCHED => Ok(Object::flsched()),

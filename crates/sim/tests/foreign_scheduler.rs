@@ -13,11 +13,8 @@ use swtch_sim::sink::Nothing;
 use swtch_sim::workload::{TaskSpec, Workload};
 use swtch_sim::{Engine, EngineOutcome, Options};
 
-/// `SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING`, which the user-space halves ask for.
-const FLAGS: u64 = 2 | 4;
-
-/// The main source of a package from crates.io.
-fn source(package: &str, version: &str) -> PathBuf {
+/// The folder of a package from crates.io.
+fn package(name: &str, version: &str) -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
         let home = std::env::var_os("HOME")?;
         Some(PathBuf::from(home).join(".cargo"))
@@ -25,22 +22,33 @@ fn source(package: &str, version: &str) -> PathBuf {
     let sources = home.expect("CARGO_HOME or HOME is set").join("registry/src");
     let find = || {
         let registries = std::fs::read_dir(&sources).into_iter().flatten().flatten();
-        let mut paths =
-            registries.map(|folder| folder.path().join(format!("{package}-{version}/src/bpf/main.bpf.c")));
-        paths.find(|path| path.exists())
+        let mut paths = registries.map(|folder| folder.path().join(format!("{name}-{version}")));
+        paths.find(|path| path.join("Cargo.toml").exists())
     };
     find().unwrap_or_else(|| {
         // `cargo info` fetches one package alone; `cargo fetch` would fetch some 150 more.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
             .args(["info", "--registry", "crates-io"])
-            .arg(format!("{package}@{version}"))
+            .arg(format!("{name}@{version}"))
             .output();
         let output = output.expect("cargo runs");
         find().unwrap_or_else(|| {
-            panic!("cannot fetch {package} {version}: {}", String::from_utf8_lossy(&output.stderr))
+            panic!("cannot fetch {name} {version}: {}", String::from_utf8_lossy(&output.stderr))
         })
     })
+}
+
+/// The main source of a package.
+fn source(name: &str, version: &str) -> PathBuf {
+    package(name, version).join("src/bpf/main.bpf.c")
+}
+
+/// What the user-space half of a scheduler sets.
+fn values(name: &str) -> Settings {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/values/{name}.toml"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    Settings::from_toml(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Half of the tasks compute, half compute a little and sleep.
@@ -75,14 +83,7 @@ fn run(
 #[test]
 fn beerland_runs_as_published() {
     let object = Object::compile(&source("scx_beerland", "1.1.4"), &CompileOptions::default()).unwrap();
-    // What its user-space half sets on a machine without SMT and with one node.
-    let settings = Settings::default()
-        .number("smt_enabled", 0)
-        .number("numa_enabled", 0)
-        .number("primary_all", 1)
-        .number("slice_ns", 1_000_000)
-        .numbers("cpu_capacity", &[1024; 4])
-        .flags(FLAGS);
+    let settings = values("beerland");
     let outcome = run(&object, &settings, mixed(24), false);
     assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "beerland");
     let stats = &outcome.stats;
@@ -105,15 +106,34 @@ fn beerland_runs_as_published() {
 #[test]
 fn tickless_runs_as_published_with_its_timers() {
     let object = Object::compile(&source("scx_tickless", "1.1.4"), &CompileOptions::default()).unwrap();
-    let settings = Settings::default()
-        .number("nr_cpu_ids", 4)
-        .number("smt_enabled", 0)
-        .number("slice_ns", 20_000_000)
-        .numbers("preferred_cpus", &[0, 1, 2, 3])
-        .run_before("enable_primary_cpu", 0_i32.to_ne_bytes().to_vec(), 0)
-        .run_after("start_timer", 0_i32.to_ne_bytes().to_vec(), 0);
+    let settings = values("tickless");
     let outcome = run(&object, &settings, mixed(24), false);
     assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "tickless");
     assert!(outcome.stats.tasks.iter().all(|task| task.ended_ns.is_some()));
     assert!(outcome.stats.involuntary > 0, "its timer makes slices end");
+}
+
+/// Their headers are in packages of their own, their programs in several sources, and their tasks in an arena.
+#[test]
+fn schedulers_with_headers_libraries_and_arenas_run_as_published() {
+    package("scx_cargo", "1.1.4");
+    let schedulers = [("bpfland", "1.1.4"), ("cosmos", "1.1.7"), ("flash", "1.1.4"), ("rusty", "1.1.4")];
+    for (name, version) in schedulers {
+        let source = source(&format!("scx_{name}"), version);
+        let object = Object::compile(&source, &CompileOptions::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let settings = values(name);
+        let outcome = run(&object, &settings, mixed(24), false);
+        assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), name);
+        let stats = &outcome.stats;
+        assert!(stats.tasks.iter().all(|task| task.ended_ns.is_some()), "{name}");
+        let run_ns: u64 = stats.cpus.iter().map(|cpu| cpu.run_ns).sum();
+        assert!(
+            outcome.makespan_ns < run_ns / 4 * 12 / 10,
+            "{name}: {} ns for {run_ns}",
+            outcome.makespan_ns
+        );
+        assert_eq!(stats.wakeups, 1200, "{name}");
+        assert_eq!(run(&object, &settings, mixed(24), false).stats, outcome.stats, "{name}");
+    }
 }

@@ -4,6 +4,7 @@ use super::sched_accuracy::AccuracyArgs;
 use super::sched_bench::BenchArgs;
 use super::sched_bisect::BisectArgs;
 use super::sched_get::GetArgs;
+use super::sched_load::LoadCommand;
 use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
@@ -73,6 +74,9 @@ pub(crate) enum SchedCommand {
     Bisect(Box<BisectArgs>),
     /// Run loads in virtual machines and simulate them, and print how far the simulator is off
     Accuracy(Box<AccuracyArgs>),
+    /// Run a load of 'swtch sched bench' that no package has
+    #[command(hide = true, subcommand)]
+    Load(LoadCommand),
     /// Makes a program die with the process that starts it
     #[command(hide = true)]
     DieWithParent(DieWithParentArgs),

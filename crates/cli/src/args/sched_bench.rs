@@ -69,4 +69,7 @@ pub(crate) struct BenchArgs {
     /// In a guest: run the loads under the first scheduler, with this seed
     #[arg(long, hide = true, value_name = "SEED")]
     pub(crate) member_seed: Option<u64>,
+    /// In a guest: record each load once after all counted runs
+    #[arg(long, hide = true, requires = "member_seed")]
+    pub(crate) member_record: bool,
 }

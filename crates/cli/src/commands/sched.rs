@@ -5,6 +5,7 @@ mod bench;
 mod bisect;
 pub(super) mod compare;
 mod get;
+mod load;
 
 use super::own_program::search_path;
 use crate::args::JsonArgs;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
         SchedCommand::New(args) => new(args),
         SchedCommand::Get(args) => get::run(args),
         SchedCommand::Bench(args) => bench::run(args),
+        SchedCommand::Load(command) => load::run(command),
         SchedCommand::Bisect(args) => bisect::run(args),
         SchedCommand::Accuracy(args) => accuracy::run(args),
         SchedCommand::DieWithParent(args) => die_with_parent(args),

@@ -53,7 +53,7 @@ fn sections(document: &BenchDocument) -> Vec<Section> {
         Section::new(
             "cells",
             "Every figure",
-            "The median of the boots, the 95\u{a0}% interval of the median, and the switches of a run.",
+            "The median of the boots, the 95\u{a0}% interval of the median, and why: switches, migrations, waits, the bill, and which program preempts which.",
         )
         .put([every(document)]),
         how.put([Table::new(digests, "Scheduler", inputs)]),
@@ -92,7 +92,7 @@ fn every(document: &BenchDocument) -> Table {
                 Cell::sorted("Median", median(cell), cell.median),
                 Cell::or_dash("95\u{a0}% interval", interval),
                 Cell::text("Against stock", cell.against_stock.map_or("", |against| against.name())),
-                Cell::text("Switches", cell.why.clone()),
+                Cell::text("Why", cell.why.clone()),
             ],
         )
     });

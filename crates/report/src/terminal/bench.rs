@@ -1,6 +1,6 @@
 //! A bench of schedulers, as text.
 
-use crate::bench::{answer, circumstances, mark, median, whys, worst};
+use crate::bench::{REASONS, answer, circumstances, mark, median, reasons, whys, worst};
 use swtch_decide::BenchDocument;
 use swtch_units::TextTable;
 
@@ -26,21 +26,24 @@ pub fn bench(document: &BenchDocument) -> String {
 }
 
 fn of_those_that_differ(document: &BenchDocument) -> String {
-    let mut table = TextTable::untitled().left([1, 2]);
+    let mut table = TextTable::new(["load", "scheduler"].into_iter().chain(REASONS)).left([1, 9]);
     let found = whys(document);
     for cell in &found {
-        table.row([cell.load.as_str(), cell.scheduler.as_str(), cell.why.as_str()]);
+        table.row([cell.load.clone(), cell.scheduler.clone()].into_iter().chain(reasons(cell)));
     }
     if found.is_empty() {
         return String::new();
     }
-    format!("{}\n", table.under("Switches of a run where a cell differs:"))
+    format!(
+        "{}\n",
+        table.under("Why, where a cell differs: switches of a run; then those of one that was recorded")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_decide::{Against, Cell};
+    use swtch_decide::{Against, Cell, RunReasons};
     use swtch_sched::Better;
 
     #[test]
@@ -58,6 +61,7 @@ mod tests {
             against_stock,
             p_holm: None,
             why: "7 voluntary, 1 involuntary".to_owned(),
+            reasons: RunReasons { voluntary: 7.0, involuntary: 1.0, recorded: None },
         };
         let cells = vec![
             cell("a", "stock", None, None),
@@ -74,6 +78,7 @@ mod tests {
             schedulers: vec!["stock".to_owned(), "rr".to_owned()],
             inputs: vec!["c0ffee".to_owned(), "f00d".to_owned()],
             cells,
+            skipped: [("redis".to_owned(), "it needs redis-server".to_owned())].into(),
             failed: [("bad".to_owned(), "it stalled".to_owned())].into(),
         };
         let text = bench(&document);
@@ -81,6 +86,7 @@ mod tests {
         assert_eq!(lines[1], "a      time    0.0900 s  0.50 +", "{text}");
         assert!(lines[3].starts_with("worst") && lines[3].ends_with("3.25"), "{text}");
         assert!(text.ends_with("bad is not in the table: it stalled\n"), "{text}");
-        assert!(text.contains("a  rr  7 voluntary") && !text.contains("b  rr"), "{text}");
+        assert!(text.contains("1 load not run:\n  redis: it needs redis-server\n"), "{text}");
+        assert!(text.contains("  a     rr ") && !text.contains("b     rr "), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! Boots, several at a time: each is a process that uses one CPU of this machine, and none sees the others.
 
+use super::load::file_of;
 use super::{BenchJob, Boot, Load};
 use crate::SchedProgress;
 use crate::better::Better;
@@ -169,14 +170,16 @@ fn boot(job: &BenchJob, task: &Task<'_>, speaker: &mut Speaker<'_>) -> Result<Bo
     command.extend(["sched", "bench", "--member-seed"].map(OsString::from));
     command.extend([seed.to_string().into(), "--policies".into(), task.policy.to_string().into()]);
     command.extend(["--runs".into(), job.runs.to_string().into()]);
+    if job.record && task.number == 0 {
+        command.push("--member-record".into());
+    }
     command.extend(words_of(&job.loads));
     let mut spec = Spec { command, deterministic: true, seed, ..job.spec.clone() };
     spec.boot_timeout *= PATIENCE;
     spec.silence *= PATIENCE;
     for load in job.loads.iter().filter(|load| !load.is_of_user()) {
-        for program in load.command.iter().take(1).chain(&load.copy) {
-            let path = swtch_vm::program_on_path(program)
-                .ok_or_else(|| SchedError::NoProgram { load: load.name.clone(), program: program.clone() })?;
+        for program in load.programs() {
+            let path = file_of(program).ok_or_else(|| load.no_program(program))?;
             if !spec.copy.contains(&path) {
                 spec.copy.push(path);
             }

@@ -1,6 +1,7 @@
 //! What ran under a scheduler: boots, and in each of them every load several times.
 
 use super::load::Load;
+use super::recorded::RecordedRun;
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use swtch_stats::median;
@@ -38,6 +39,9 @@ pub struct LoadRuns {
     pub load: String,
     /// The runs.
     pub runs: Vec<Run>,
+    /// One more run, with a recorder; in the first boot only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedRun>,
 }
 
 /// One run of a load.
@@ -68,6 +72,12 @@ impl Column {
     pub fn boots_of<'a>(&'a self, load: &'a Load) -> impl Iterator<Item = &'a [Run]> {
         let of_boot = |boot: &'a Boot| boot.loads.iter().find(|one| one.load == load.name);
         self.boots.iter().filter_map(of_boot).map(|found| found.runs.as_slice())
+    }
+
+    /// The run of a load that was recorded.
+    pub fn recorded(&self, load: &Load) -> Option<&RecordedRun> {
+        let runs = self.boots.iter().flat_map(|boot| &boot.loads);
+        runs.filter(|runs| runs.load == load.name).find_map(|runs| runs.recorded.as_ref())
     }
 
     /// All runs of a load.

@@ -1,6 +1,7 @@
 //! The directory of results: a file for each scheduler, written again after each of its boots.
 
-use super::{BenchJob, Column};
+use super::load::file_of;
+use super::{BenchJob, Column, Load};
 use crate::compare::Policy;
 use crate::error::SchedError;
 use std::fs;
@@ -15,8 +16,8 @@ pub(super) fn identity(job: &BenchJob, policy: &Policy) -> Result<String, SchedE
     serde_json::to_string(&job.loads).unwrap_or_default().hash(&mut hasher);
     let found = policy.prepare(&job.search_path)?.found;
     let others = found.into_iter().flat_map(|found| std::iter::once(found.path).chain(found.file));
-    let programs = job.loads.iter().flat_map(|load| load.command.iter().take(1).chain(&load.copy));
-    let programs = programs.filter_map(|program| swtch_vm::program_on_path(program));
+    let programs = job.loads.iter().flat_map(Load::programs);
+    let programs = programs.filter_map(file_of).filter(|path| path.is_file());
     for path in std::iter::once(job.program.clone()).chain(others).chain(programs) {
         let reading = format!("reading {}", path.display());
         fs::read(&path).map_err(SchedError::system(reading))?.hash(&mut hasher);
@@ -75,6 +76,7 @@ mod tests {
             policies: Vec::new(),
             boots: 2,
             runs: 1,
+            record: true,
             seed: 0,
             at_a_time: 1,
             folder: Some(folder.path().to_owned()),
@@ -86,7 +88,7 @@ mod tests {
         let mut column = kept(&job, "stock again", &Policy::Stock).unwrap();
         assert!(column.boots.is_empty());
         let run = Run { seconds: 0.25, voluntary: 3, involuntary: 1, metrics: vec![0.125] };
-        let runs = vec![LoadRuns { load: job.loads[0].name.clone(), runs: vec![run] }];
+        let runs = vec![LoadRuns { load: job.loads[0].name.clone(), runs: vec![run], recorded: None }];
         column.boots.push(Boot { number: 1, inputs: "c0ffee".to_owned(), loads: runs });
         keep(&job, &column).unwrap();
         assert_eq!(kept(&job, "stock again", &Policy::Stock).unwrap(), column);

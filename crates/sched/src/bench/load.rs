@@ -5,10 +5,11 @@ use crate::compare::Metric;
 use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The files, by the name of the load.
-static FILES: [(&str, &str); 23] = [
+static FILES: [(&str, &str); 32] = [
     ("hackbench-pipe-process", include_str!("../../loads/hackbench-pipe-process.toml")),
     ("hackbench-pipe-thread", include_str!("../../loads/hackbench-pipe-thread.toml")),
     ("hackbench-socket-process", include_str!("../../loads/hackbench-socket-process.toml")),
@@ -17,22 +18,44 @@ static FILES: [(&str, &str); 23] = [
     ("perf-pipe-thread", include_str!("../../loads/perf-pipe-thread.toml")),
     ("perf-messaging", include_str!("../../loads/perf-messaging.toml")),
     ("cyclictest", include_str!("../../loads/cyclictest.toml")),
+    ("schbench", include_str!("../../loads/schbench.toml")),
     ("saturated", include_str!("../../loads/saturated.toml")),
     ("fork-storm", include_str!("../../loads/fork-storm.toml")),
+    ("frames-saturated", include_str!("../../loads/frames-saturated.toml")),
+    ("frames-fork-storm", include_str!("../../loads/frames-fork-storm.toml")),
     ("launch", include_str!("../../loads/launch.toml")),
     ("fairness", include_str!("../../loads/fairness.toml")),
     ("weights", include_str!("../../loads/weights.toml")),
+    ("quota", include_str!("../../loads/quota.toml")),
     ("crowd", include_str!("../../loads/crowd.toml")),
+    ("rt-app-frames", include_str!("../../loads/rt-app-frames.toml")),
+    ("rt-app-sleeps", include_str!("../../loads/rt-app-sleeps.toml")),
     ("sysbench-threads", include_str!("../../loads/sysbench-threads.toml")),
     ("sysbench-mutex", include_str!("../../loads/sysbench-mutex.toml")),
     ("redis", include_str!("../../loads/redis.toml")),
+    ("nginx", include_str!("../../loads/nginx.toml")),
+    ("pgbench", include_str!("../../loads/pgbench.toml")),
     ("compress", include_str!("../../loads/compress.toml")),
+    ("compile", include_str!("../../loads/compile.toml")),
     ("stress-switch", include_str!("../../loads/stress-switch.toml")),
     ("stress-fork", include_str!("../../loads/stress-fork.toml")),
     ("stress-futex", include_str!("../../loads/stress-futex.toml")),
     ("stress-mutex", include_str!("../../loads/stress-mutex.toml")),
     ("stress-yield", include_str!("../../loads/stress-yield.toml")),
 ];
+
+/// The program that needs no package.
+const OWN: &str = "swtch";
+
+/// Where a program is, by its name or its whole path.
+pub(super) fn file_of(program: &String) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.is_absolute() {
+        path.exists().then(|| path.to_owned())
+    } else {
+        swtch_vm::program_on_path(program)
+    }
+}
 
 static LOADS: LazyLock<Vec<Load>> = LazyLock::new(|| {
     FILES.iter().filter_map(|(name, text)| Some(read(text).ok()?.sized(name))).flatten().collect()
@@ -52,9 +75,12 @@ pub struct Load {
     /// Sizes: each is a load of its own, in whose command it replaces `{size}`. `--quick` runs the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<u32>,
-    /// Other programs that the command starts.
+    /// Other programs that the command starts; files and directories by their whole path.
     #[serde(default)]
     pub copy: Vec<String>,
+    /// The packages of Debian that have the programs, where not every system has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packages: Option<String>,
     /// Whether `--quick` runs it.
     #[serde(default)]
     pub quick: bool,
@@ -141,6 +167,7 @@ impl Load {
             command,
             sizes: Vec::new(),
             copy: Vec::new(),
+            packages: None,
             quick: false,
             metrics,
             simulated: None,
@@ -150,6 +177,24 @@ impl Load {
     /// Whether it is a user's command, which describes itself.
     pub(super) fn is_of_user(&self) -> bool {
         self.about.is_empty()
+    }
+
+    /// The programs that it starts, but for this one, which is in every guest.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &String> {
+        self.command.iter().take(1).chain(&self.copy).filter(|program| *program != OWN)
+    }
+
+    /// Why it cannot run on this machine: the first program that is missing, and what has it.
+    pub fn missing(&self) -> Option<SchedError> {
+        self.programs().find(|program| file_of(program).is_none()).map(|program| self.no_program(program))
+    }
+
+    pub(super) fn no_program(&self, program: &str) -> SchedError {
+        SchedError::NoProgram {
+            load: self.name.clone(),
+            program: program.to_owned(),
+            packages: self.packages.clone().unwrap_or_else(|| "its package".to_owned()),
+        }
     }
 
     /// The loads of a file: one, or one of each size.

@@ -1,7 +1,7 @@
 //! In a guest: all loads under one scheduler, each several times, in an order of this boot.
 
 use super::load::Load;
-use super::{Boot, LoadRuns, Run};
+use super::{Boot, LoadRuns, Run, recorded};
 use crate::compare::{Policy, counted};
 use crate::error::SchedError;
 use crate::find::SearchPath;
@@ -17,7 +17,8 @@ use swtch_stats::Rng;
 const TICK: Duration = Duration::from_millis(4);
 
 /// Runs the loads under the scheduler, each once to warm up and then `runs` times. `seed` decides the order of the loads and when runs begin, so that no two
-/// boots are alike: what a load leaves behind is there for another in each.
+/// boots are alike: what a load leaves behind is there for another in each. With `record` each load runs once more in the end, with a recorder, which
+/// disturbs no run that is counted.
 ///
 /// # Errors
 /// When the scheduler or a load fails, or a load prints none of its figures.
@@ -26,6 +27,7 @@ pub fn run_boot(
     loads: &[Load],
     runs: usize,
     seed: u64,
+    record: bool,
     program: &Path,
     search_path: &SearchPath,
 ) -> Result<Boot, SchedError> {
@@ -49,11 +51,10 @@ pub fn run_boot(
     let mut found = vec![Vec::new(); loads.len()];
     for place in order {
         let load = &loads[place];
-        let words: Vec<OsString> = load.command.iter().map(OsString::from).collect();
         let mut kept = Vec::with_capacity(runs);
         for number in 0..=runs {
             thread::sleep(Duration::from_nanos(rng.below(TICK.as_nanos() as u64)));
-            let run = run_load(load, &words, &prepared)?;
+            let run = run_load(load, &prepared)?;
             // The first finds none of its files in memory.
             if number > 0 {
                 kept.push(run);
@@ -64,18 +65,27 @@ pub fn run_boot(
             scheduler.check()?;
         }
     }
-    if let Some(scheduler) = scheduler {
+    let mut of_loads = Vec::with_capacity(loads.len());
+    for (load, runs) in loads.iter().zip(found) {
+        let recorded = if record { Some(recorded::run(&prepared, &words(load), program)?) } else { None };
+        of_loads.push(LoadRuns { load: load.name.clone(), runs, recorded });
+    }
+    if let Some(mut scheduler) = scheduler {
+        scheduler.check()?;
         scheduler.stop()?;
     }
-    let of_load = |(load, runs): (&Load, Vec<Run>)| LoadRuns { load: load.name.clone(), runs };
-    Ok(Boot { loads: loads.iter().zip(found).map(of_load).collect(), ..Boot::default() })
+    Ok(Boot { loads: of_loads, ..Boot::default() })
 }
 
-fn run_load(load: &Load, words: &[OsString], one: &counted::Prepared) -> Result<Run, SchedError> {
+fn words(load: &Load) -> Vec<OsString> {
+    load.command.iter().map(OsString::from).collect()
+}
+
+fn run_load(load: &Load, one: &counted::Prepared) -> Result<Run, SchedError> {
     let file = || tempfile::tempfile().map_err(SchedError::system("making a file for output"));
     let mut output = file()?;
     let stdout: Stdio = output.try_clone().map_err(SchedError::system("making a file for output"))?.into();
-    let counted = counted::run(one, words, stdout, &mut || false)?;
+    let counted = counted::run(one, &words(load), stdout, &mut || false)?;
     let text = counted::output_of(&mut output)?;
     let value = |metric: &super::load::LoadMetric| {
         metric.value(&text, counted.seconds).ok_or_else(|| SchedError::NoMetric {

@@ -62,15 +62,26 @@ pub(super) fn run(
         }
         None => scratch.path().join("run.swtch"),
     };
-    // The recorder itself stays as it is; only the command gets the policy.
-    let mut words: Vec<OsString> = vec![job.program.clone().into()];
-    words.extend(["record", "--no-profile", "--json=/dev/null", "--force", "-o"].map(OsString::from));
-    words.extend([folder.clone().into_os_string(), "--".into()]);
-    words.extend(one.prefix.iter().map(OsString::from));
-    words.extend(job.command.iter().cloned());
-    counted::finish(one, &words, &job.command, Stdio::null(), stop)?;
+    record_into(&job.program, one, &job.command, &folder, stop)?;
     let recorded = read(job, &folder)?;
     Ok(Recorded { trace: job.out.is_some().then_some(folder), ..recorded })
+}
+
+/// Runs a command with a recorder, whose Trace goes into a directory.
+pub(crate) fn record_into(
+    program: &Path,
+    one: &Prepared,
+    command: &[OsString],
+    folder: &Path,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<(), SchedError> {
+    // The recorder itself stays as it is; only the command gets the policy.
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(["record", "--no-profile", "--json=/dev/null", "--force", "-o"].map(OsString::from));
+    words.extend([folder.into(), "--".into()]);
+    words.extend(one.prefix.iter().map(OsString::from));
+    words.extend(command.iter().cloned());
+    counted::finish(one, &words, command, Stdio::null(), stop).map(drop)
 }
 
 fn read(job: &ComparisonJob, folder: &Path) -> Result<Recorded, SchedError> {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::mem::{offset_of, size_of};
 
 /// `SWTCH_ABI` in include/swtch/kernel.h.
-pub(super) const ABI: u64 = 1;
+pub(super) const ABI: u64 = 2;
 /// The largest machine, in CPUs.
 pub(super) const MAX_CPUS: usize = 8192;
 
@@ -155,6 +155,7 @@ pub(super) struct TaskStruct {
     pub(super) real_parent: *mut TaskStruct,
     pub(super) group_leader: *mut TaskStruct,
     pub(super) cgroups: *mut c_void,
+    pub(super) mempolicy: *mut c_void,
     pub(super) comm: [u8; 16],
     pub(super) cpus_mask: CpuMask,
 }

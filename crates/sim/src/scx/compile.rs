@@ -2,13 +2,14 @@
 
 use super::error::ScxError;
 use super::map_scan;
+use super::package::Package;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The headers by which a source compiles, by path.
-const HEADERS: [(&str, &str); 15] = [
+const HEADERS: [(&str, &str); 19] = [
     ("swtch/types.h", include_str!("include/swtch/types.h")),
     ("swtch/kernel.h", include_str!("include/swtch/kernel.h")),
     ("swtch/kfuncs.h", include_str!("include/swtch/kfuncs.h")),
@@ -20,6 +21,10 @@ const HEADERS: [(&str, &str); 15] = [
     ("scx/percpu.bpf.h", include_str!("include/scx/percpu.bpf.h")),
     ("scx/user_exit_info.h", include_str!("include/scx/user_exit_info.h")),
     ("scx/user_exit_info.bpf.h", include_str!("include/scx/user_exit_info.bpf.h")),
+    ("lib/alloc/bpf_helpers_local.h", include_str!("include/lib/alloc/bpf_helpers_local.h")),
+    ("lib/pmu.h", include_str!("include/lib/pmu.h")),
+    ("bpf_arena_common.bpf.h", include_str!("include/bpf_arena_common.bpf.h")),
+    ("bpf_arena_spin_lock.h", include_str!("include/bpf_arena_spin_lock.h")),
     ("vmlinux.h", include_str!("include/vmlinux.h")),
     ("bpf/bpf_helpers.h", include_str!("include/bpf/bpf_helpers.h")),
     ("bpf/bpf_tracing.h", include_str!("include/bpf/bpf_tracing.h")),
@@ -44,53 +49,80 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     std::fs::metadata(source_path).map_err(ScxError::io(format!("read {}", source_path.display())))?;
     let folder = tempfile::tempdir().map_err(ScxError::io("make a scratch directory"))?;
     write_headers(folder.path())?;
-    let failed = |output: &Output| {
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_error = |line: &&str| line.contains("error:");
-        let first_line =
-            text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
-        let source_path = source_path.to_owned();
-        ScxError::Compile { compiler: compiler.clone(), source_path, first_line, output: text }
-    };
-
-    let mut first = Command::new(&compiler);
-    first.args(["-E", "-std=gnu17", "-O2", "-DSWTCH_SCAN"]);
-    first.args(options.defines.iter().map(|define| format!("-D{define}")));
-    first.arg("-I").arg(folder.path());
-    for include in &options.include_folders {
-        first.arg("-I").arg(include);
+    let package = Package::of(source_path);
+    let mut sources = vec![source_path];
+    sources.extend(package.others.iter().map(PathBuf::as_path));
+    let tools = Tools { compiler: &compiler, options, package: &package, folder: folder.path() };
+    let mut objects = Vec::with_capacity(sources.len() + 1);
+    for (number, source) in sources.into_iter().enumerate() {
+        objects.push(tools.compile(source, number)?);
     }
-    let preprocessed = run(first.arg(source_path), "")?;
-    if !preprocessed.status.success() {
-        return Err(failed(&preprocessed));
-    }
-    let text = String::from_utf8_lossy(&preprocessed.stdout);
-    let text = map_scan::complete(&text).map_err(|(name, problem)| ScxError::Map {
-        name,
-        source_path: source_path.to_owned(),
-        problem,
-    })?;
-
-    let [scheduler, guard, object] =
-        ["scheduler.o", "guard.o", "scheduler.so"].map(|name| folder.path().join(name));
-    let counting = if is_clang(&compiler) { &CLANG_COUNTING[..] } else { &COUNTING[..] };
-    let mut second = from_input(&compiler, &scheduler);
-    second.args(counting).args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
-    let mut third = from_input(&compiler, &guard);
-    for (command, text) in [(&mut second, text.as_str()), (&mut third, GUARD)] {
-        let compiled = run(command, text)?;
-        if !compiled.status.success() {
-            return Err(failed(&compiled));
-        }
-    }
+    let [guard, object] = ["guard.o", "scheduler.so"].map(|name| folder.path().join(name));
+    succeed(&compiler, source_path, &mut from_input(&compiler, &guard), GUARD)?;
+    objects.push(guard);
     // Without the option for counting: clang would link a run-time library of its own.
     let mut last = Command::new(&compiler);
-    let linked = run(last.args(LINK_FLAGS).arg(&scheduler).arg(&guard).arg("-o").arg(&object), "")?;
-    if !linked.status.success() {
-        return Err(failed(&linked));
-    }
+    succeed(&compiler, source_path, last.args(LINK_FLAGS).args(&objects).arg("-o").arg(&object), "")?;
     std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
 }
+
+/// What every source of an object is compiled with.
+struct Tools<'a> {
+    compiler: &'a str,
+    options: &'a CompileOptions,
+    package: &'a Package,
+    /// Where the headers are, and where objects go.
+    folder: &'a Path,
+}
+
+impl Tools<'_> {
+    /// Compiles one of an object's sources, by its number; gives the place of what came of it.
+    fn compile(&self, source_path: &Path, number: usize) -> Result<PathBuf, ScxError> {
+        let mut first = Command::new(self.compiler);
+        first.args(["-E", "-std=gnu17", "-O2", "-DSWTCH_SCAN"]).args(AS_IN_THE_KERNEL);
+        first.args(self.options.defines.iter().map(|define| format!("-D{define}")));
+        for include in std::iter::once(self.folder)
+            .chain(self.options.include_folders.iter().map(PathBuf::as_path))
+            .chain(self.package.include_folders.iter().map(PathBuf::as_path))
+        {
+            first.arg("-I").arg(include);
+        }
+        let preprocessed = succeed(self.compiler, source_path, first.arg(source_path), "")?;
+        let text = String::from_utf8_lossy(&preprocessed.stdout);
+        let text = map_scan::complete(&text, number).map_err(|(name, problem)| ScxError::Map {
+            name,
+            source_path: source_path.to_owned(),
+            problem,
+        })?;
+        let object = self.folder.join(format!("source-{number}.o"));
+        let counting = if is_clang(self.compiler) { &CLANG_COUNTING[..] } else { &COUNTING[..] };
+        let mut second = from_input(self.compiler, &object);
+        second.args(counting).args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
+        succeed(self.compiler, source_path, &mut second, &text)?;
+        Ok(object)
+    }
+}
+
+/// Runs a compiler, whose first complaint is the error where it fails.
+fn succeed(
+    compiler: &str,
+    source_path: &Path,
+    command: &mut Command,
+    input: &str,
+) -> Result<Output, ScxError> {
+    let output = run(command, input)?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_error = |line: &&str| line.contains("error:");
+    let first_line = text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
+    let (compiler, source_path) = (compiler.to_owned(), source_path.to_owned());
+    Err(ScxError::Compile { compiler, source_path, first_line, output: text })
+}
+
+/// What headers of others ask for: the part that the kernel gets, and loops without the verifier's limits.
+const AS_IN_THE_KERNEL: [&str; 2] = ["-D__BPF__", "-DSCX_BPF_UNITTEST"];
 
 /// Ends callbacks that go on for too long.
 const GUARD: &str = include_str!("guard.c");
@@ -105,7 +137,8 @@ const FLAGS: [&str; 6] = [
     "-fno-semantic-interposition",
     "-Werror=implicit-function-declaration",
 ];
-const LINK_FLAGS: [&str; 2] = ["-shared", "-Wl,-Bsymbolic"];
+/// Each source of an object has the functions of the headers: all are alike, and the first is taken.
+const LINK_FLAGS: [&str; 3] = ["-shared", "-Wl,-Bsymbolic", "-Wl,--allow-multiple-definition"];
 /// Every basic block calls guard.c. clang leaves out blocks that others imply, the only block of an endless loop among them, unless it is
 /// forbidden.
 const CLANG_COUNTING: [&str; 1] = ["-fsanitize-coverage=trace-pc,no-prune"];

@@ -3,6 +3,7 @@
 //! CPUs have the numbers here that a kernel would give them ([`MachineCpu::id`](crate::machine::MachineCpu::id)); tasks are places in the table.
 
 use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
+use super::arena::Arena;
 use super::dsq::{Dsq, DsqPosition};
 use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
@@ -114,6 +115,7 @@ pub(super) struct Core {
     pub(super) timers: Timers,
     pub(super) maps: Vec<*mut Map>,
     pub(super) masks: Masks,
+    pub(super) arena: Arena,
     processes: BTreeMap<u32, Process>,
     cgroup: Box<Cgroup>,
     idle_tasks: Vec<*mut TaskStruct>,
@@ -244,6 +246,7 @@ impl Core {
             timers: Timers::default(),
             maps: Vec::new(),
             masks: Masks::default(),
+            arena: Arena::default(),
             processes: BTreeMap::new(),
             cgroup: Box::new(cgroup),
             idle_tasks: Vec::new(),

@@ -6,10 +6,16 @@
 
 use std::fmt::Write;
 
+/// What the table of the maps of a source is called, by the source's number in its object.
+pub(super) fn table_name(number: usize) -> String {
+    if number == 0 { "swtch_maps".to_owned() } else { format!("swtch_maps_{number}") }
+}
+
 /// The preprocessed source with a table of its maps, ready to be compiled; or the name of a map that is not understood, and why.
-pub(super) fn complete(text: &str) -> Result<String, (String, String)> {
+pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, String)> {
     // The loader sets such variables before the scheduler starts, as libbpf does.
-    let mut text = text.replace("const volatile ", "volatile ");
+    let mut text =
+        text.replace("const volatile ", "volatile ").replace("const extern volatile ", "extern volatile ");
     let mut table = String::new();
     for (at, _) in text.match_indices("SWTCH_SEC(\".maps\")") {
         let (name, body) = declaration(&text[..at])?;
@@ -40,7 +46,7 @@ pub(super) fn complete(text: &str) -> Result<String, (String, String)> {
     let settings = settings(&text);
     text.push('\n');
     if !table.is_empty() {
-        let _ = writeln!(text, "struct swtch_map swtch_maps[] = {{\n{table}\t{{ 0 }}\n}};");
+        let _ = writeln!(text, "struct swtch_map {}[] = {{\n{table}\t{{ 0 }}\n}};", table_name(number));
     }
     text.push_str(&settings);
     Ok(text)
@@ -48,7 +54,9 @@ pub(super) fn complete(text: &str) -> Result<String, (String, String)> {
 
 /// The name at the end of a text `struct { ... } NAME`, and what is between the braces.
 fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
+    // A map that several sources of an object declare is weak.
     let before = before.trim_end();
+    let before = before.strip_suffix("__attribute__((weak))").unwrap_or(before).trim_end();
     let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
     let (rest, name) = before.split_at(name_at);
     let rest = rest.trim_end();
@@ -91,10 +99,10 @@ mod tests {
 
     #[test]
     fn a_table_of_the_maps_follows_the_source() {
-        let source = "struct { int (*type)[2]; u32 *key; struct { int a; } *value; int (*max_entries)[8]; } one \
+        let source = "struct { int (*type)[2]; u32 *key; struct { int a; } *value; int (*max_entries)[8]; } one __attribute__((weak)) \
                       SWTCH_SEC(\".maps\");\nstruct { int (*type)[29]; int *key; long *value; } two SWTCH_SEC(\".maps\");\n\
                       extern unsigned CONFIG_HZ SWTCH_KCONFIG;\nconst volatile int x;";
-        let text = complete(source).unwrap();
+        let text = complete(source, 0).unwrap();
         assert!(text.contains(
             "{ &one, sizeof(*one.type) / sizeof(int), sizeof(*one.key), sizeof(*one.value), sizeof(*one.max_entries) / sizeof(int), \"one\" },"
         ));
@@ -103,14 +111,14 @@ mod tests {
         ));
         assert!(text.contains("__typeof__(CONFIG_HZ) CONFIG_HZ;"));
         assert!(text.contains("\nvolatile int x;"));
-        assert!(!complete("int a;").unwrap().contains("swtch_maps"));
+        assert!(!complete("int a;", 0).unwrap().contains("swtch_maps"));
     }
 
     #[test]
     fn a_map_whose_struct_is_elsewhere_is_named() {
-        let (name, _) = complete("struct kind far SWTCH_SEC(\".maps\");").unwrap_err();
+        let (name, _) = complete("struct kind far SWTCH_SEC(\".maps\");", 0).unwrap_err();
         assert_eq!(name, "far");
-        let (name, problem) = complete("struct { int x; } odd SWTCH_SEC(\".maps\");").unwrap_err();
+        let (name, problem) = complete("struct { int x; } odd SWTCH_SEC(\".maps\");", 0).unwrap_err();
         assert_eq!((name.as_str(), problem.contains("type")), ("odd", true));
     }
 }

@@ -57,6 +57,8 @@ enum Store {
     Tasks(Vec<Option<Block>>),
     /// Of the only cgroup.
     Cgroup(Option<Block>),
+    /// None: pages of an arena belong to the core (`arena.rs`), and nothing reads ring buffers.
+    Nothing,
 }
 
 /// A map.
@@ -91,9 +93,10 @@ impl Map {
             22 | 23 => Store::Queue { values: VecDeque::new(), last_first: kind == 23 },
             29 => Store::Tasks(Vec::new()),
             32 => Store::Cgroup(None),
+            27 | 33 => Store::Nothing,
             other => return Err(format!("maps of type {other} are not simulated")),
         };
-        if value_bytes == 0 || (!matches!(kind, 29 | 32) && max_entries == 0) {
+        if !matches!(kind, 27 | 33) && (value_bytes == 0 || (!matches!(kind, 29 | 32) && max_entries == 0)) {
             return Err("its values or its number of entries have no size".to_owned());
         }
         Ok(Self { key_bytes, value_bytes, max_entries, per_cpu_bytes, stride_bytes, store })
@@ -271,7 +274,7 @@ impl Map {
                 let block = block.as_ref().filter(|block| block.contains(address).is_some())?;
                 Some((Box::default(), block.at(0)))
             }
-            Store::Queue { .. } => None,
+            Store::Queue { .. } | Store::Nothing => None,
         }
     }
 }
@@ -356,6 +359,6 @@ mod tests {
         let address = map.of_task(5, true, Some(&[9; 12]));
         assert_eq!((read(address), map.of_task(5, false, None)), (Some([9; 12]), address));
         assert!(map.forget_task(5) && !map.forget_task(5));
-        assert!(Map::new(27, (4, 4, 4), 1).is_err());
+        assert!(Map::new(4, (4, 4, 4), 1).is_err());
     }
 }

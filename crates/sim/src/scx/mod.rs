@@ -21,6 +21,7 @@
 #![allow(unsafe_code)]
 
 mod abi;
+mod arena;
 mod compile;
 mod core;
 mod dsq;
@@ -33,11 +34,13 @@ mod loader;
 mod map_scan;
 mod maps;
 mod object;
+mod package;
 mod policy;
 mod queueing;
 mod running;
 mod settings;
 mod timers;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +50,7 @@ pub use error::ScxError;
 pub use object::Object;
 pub use policy::ScxPolicy;
 pub use settings::Settings;
+pub use values::ValuesError;
 
 /// FLSCHED as build.rs has compiled it.
 const FLSCHED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.so"));

@@ -7,12 +7,16 @@ use super::error::ScxError;
 use super::guard::Guard;
 use super::kfuncs::KfuncTable;
 use super::loader::Library;
+use super::map_scan;
 use super::maps::Map;
 use super::settings::{Global, Settings};
 use std::ffi::CStr;
 use std::mem::size_of;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Sources of one object whose maps are looked for.
+const MOST_SOURCES: usize = 64;
 
 /// A scheduler compiled for this machine. Any number of simulations can run it at once, each with its own variables.
 #[derive(Clone)]
@@ -102,20 +106,15 @@ impl Loaded {
         Ok(unsafe { std::ptr::read(*ops) })
     }
 
-    /// Sets the scheduler's variables.
-    pub(super) fn set_globals(&self, settings: &Settings) -> Result<(), ScxError> {
+    /// Sets the scheduler's variables on a machine with these CPUs; without a machine only checks those that hang on one.
+    pub(super) fn set_globals(&self, settings: &Settings, cpus: Option<&[u32]>) -> Result<(), ScxError> {
         for (name, value) in &settings.globals {
-            let bytes = match value {
-                Global::Number(number) => &number.to_le_bytes()[..],
-                Global::Bytes(bytes) => bytes,
-            };
             let missing = || ScxError::NoSymbol { what: "global variable of this size", name: name.clone() };
             let size = self.symbol_bytes(name).ok_or_else(missing)?;
-            let bytes = match value {
-                Global::Number(_) if matches!(size, 1 | 2 | 4 | 8) => &bytes[..size],
-                Global::Bytes(bytes) if bytes.len() <= size => bytes,
-                _ => return Err(missing()),
-            };
+            if matches!(value, Global::Machine(_)) != cpus.is_some() {
+                continue;
+            }
+            let bytes = value.bytes(size, cpus.unwrap_or_default()).ok_or_else(missing)?;
             let address = self.address(name)?;
             // SAFETY: the variable is at least as long, and is in writable memory. The source map_scan.rs takes `const` from the
             // `volatile` variables, and the others are not exported for user space to set.
@@ -142,8 +141,16 @@ impl Loaded {
             // SAFETY: a variable of four bytes that the loader has defined.
             unsafe { place.write(hz as u32) };
         }
-        let Some(size) = self.symbol_bytes("swtch_maps") else { return Ok(()) };
-        let descriptions: *const MapDescription = self.address("swtch_maps")?.cast();
+        for table in (0..MOST_SOURCES).map(map_scan::table_name) {
+            self.make_maps(core, &table)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the maps of a table, if it is there: a source without maps has none.
+    fn make_maps(&self, core: &mut Core, table: &str) -> Result<(), ScxError> {
+        let Some(size) = self.symbol_bytes(table) else { return Ok(()) };
+        let descriptions: *const MapDescription = self.address(table)?.cast();
         for place in 0..size / size_of::<MapDescription>() {
             // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
             let map = unsafe { descriptions.add(place).read() };

@@ -38,7 +38,7 @@ impl ScxPolicy {
         let ops = loaded.ops()?;
         let name = ops.name.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).into_owned();
-        loaded.set_globals(&settings)?;
+        loaded.set_globals(&settings, None)?;
         for program in settings.before.iter().chain(&settings.after) {
             loaded.has_program(&program.name)?;
         }
@@ -82,7 +82,8 @@ impl ScxPolicy {
         }
         let mut core = Box::new(Core::new(ops, kernel));
         let hz = 1_000_000_000 / kernel.costs.tick_period_ns.max(1);
-        if let Err(error) = self.loaded.attach(&mut core, hz) {
+        let attached = self.loaded.attach(&mut core, hz);
+        if let Err(error) = attached.and_then(|()| self.loaded.set_globals(&self.settings, Some(&core.ids))) {
             core.fail(error.to_string());
         }
         self.run_programs(&mut core, &self.settings.before.clone());
@@ -91,7 +92,19 @@ impl ScxPolicy {
     }
 
     fn run_programs(&self, core: &mut Core, programs: &[Program]) {
-        for program in programs {
+        let of_cpu = |program: &Program, cpu: &u32| Program {
+            argument: i32::try_from(*cpu).unwrap_or(0).to_ne_bytes().to_vec(),
+            cpu: *cpu,
+            ..program.clone()
+        };
+        let all: Vec<Program> = programs
+            .iter()
+            .flat_map(|program| match program.each_cpu {
+                true => core.ids.iter().map(|cpu| of_cpu(program, cpu)).collect(),
+                false => vec![program.clone()],
+            })
+            .collect();
+        for program in &all {
             if !core.is_cpu(program.cpu) {
                 core.fail(format!("there is no CPU {} to run '{}' on", program.cpu, program.name));
                 return;

@@ -15,6 +15,47 @@ pub(super) enum Global {
     /// As wide as the variable.
     Number(u64),
     Bytes(Vec<u8>),
+    /// Known once there is a machine.
+    Machine(OfMachine),
+}
+
+/// A value that a machine gives.
+#[derive(Clone, Debug)]
+pub(super) enum OfMachine {
+    /// How many CPUs there are, as wide as the variable.
+    CpuCount,
+    /// The numbers of the CPUs, in an array of elements of so many bytes.
+    Cpus(usize),
+    /// The same number for each CPU, in an array of elements of so many bytes.
+    EachCpu(u64, usize),
+    /// The CPUs as bits.
+    CpuMask,
+}
+
+impl Global {
+    /// The bytes of a variable of this size on a machine with these CPUs; nothing where it does not fit.
+    pub(super) fn bytes(&self, size: usize, cpus: &[u32]) -> Option<Vec<u8>> {
+        let number =
+            |number: u64| matches!(size, 1 | 2 | 4 | 8).then(|| number.to_le_bytes()[..size].to_vec());
+        let bytes = match self {
+            Self::Number(value) => number(*value)?,
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Machine(OfMachine::CpuCount) => number(cpus.len() as u64)?,
+            Self::Machine(OfMachine::Cpus(width)) => elements(cpus.iter().map(|cpu| u64::from(*cpu)), *width),
+            Self::Machine(OfMachine::EachCpu(value, width)) => elements(cpus.iter().map(|_| *value), *width),
+            Self::Machine(OfMachine::CpuMask) => {
+                let mut words = vec![0_u64; cpus.iter().max().map_or(0, |most| *most as usize / 64 + 1)];
+                cpus.iter().for_each(|cpu| words[*cpu as usize / 64] |= 1 << (cpu % 64));
+                elements(words.into_iter(), 8)
+            }
+        };
+        (bytes.len() <= size).then_some(bytes)
+    }
+}
+
+/// Numbers in so many bytes each.
+pub(super) fn elements(values: impl Iterator<Item = u64>, width: usize) -> Vec<u8> {
+    values.flat_map(|value| value.to_le_bytes().into_iter().take(width)).collect()
 }
 
 /// A program that user space runs (`SEC("syscall")`).
@@ -23,6 +64,8 @@ pub(super) struct Program {
     pub(super) name: String,
     pub(super) argument: Vec<u8>,
     pub(super) cpu: u32,
+    /// Run once for each CPU, with its number as the argument.
+    pub(super) each_cpu: bool,
 }
 
 impl Settings {
@@ -56,14 +99,14 @@ impl Settings {
     /// Runs a program with an argument before the scheduler starts, on the CPU of a number.
     #[must_use]
     pub fn run_before(mut self, program: &str, argument: Vec<u8>, cpu: u32) -> Self {
-        self.before.push(Program { name: program.to_owned(), argument, cpu });
+        self.before.push(Program { name: program.to_owned(), argument, cpu, each_cpu: false });
         self
     }
 
     /// Runs a program with an argument once the scheduler has started, on the CPU of a number.
     #[must_use]
     pub fn run_after(mut self, program: &str, argument: Vec<u8>, cpu: u32) -> Self {
-        self.after.push(Program { name: program.to_owned(), argument, cpu });
+        self.after.push(Program { name: program.to_owned(), argument, cpu, each_cpu: false });
         self
     }
 }

@@ -57,6 +57,7 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
         // The simulator's seeds stand for runs of one boot.
         boots: 1,
         runs: args.runs,
+        record: false,
         seed: 0,
         at_a_time: guests_at_a_time(args.guest.memory_mib()),
         folder: folder.clone(),

@@ -6,6 +6,7 @@ use crate::args::sched_bench::BenchArgs;
 use crate::commands::own_program::search_path;
 use crate::console::Console;
 use crate::output::{self, WrongUsage};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -27,9 +28,10 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
     let (program, search_path) = search_path()?;
-    let loads = chosen(args).map_err(usage)?;
+    let (loads, skipped) = chosen(args).map_err(usage)?;
     if let (Some(seed), Some(policy)) = (args.member_seed, args.policies.first()) {
-        let boot = run_boot(policy, &loads, args.runs, seed, &program, &search_path).map_err(usage)?;
+        let boot = run_boot(policy, &loads, args.runs, seed, args.member_record, &program, &search_path)
+            .map_err(usage)?;
         output::print(&serde_json::to_string(&boot)?);
         return Ok(ExitCode::SUCCESS);
     }
@@ -46,6 +48,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         policies,
         boots: args.boots,
         runs: args.runs,
+        record: true,
         seed: args.seed,
         at_a_time: args
             .at_a_time
@@ -67,7 +70,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let document = judge_bench(&benched);
+    let document = BenchDocument { skipped, ..judge_bench(&benched) };
     if args.json.asked() {
         output::json(&args.json, &document)?;
     } else {
@@ -92,15 +95,24 @@ fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
     output::page(&folder.join("bench.html"), &page)
 }
 
-fn chosen(args: &BenchArgs) -> Result<Vec<Load>, SchedError> {
+/// The loads; and of those that nobody named, the ones that this machine has no program for, with the reason.
+fn chosen(args: &BenchArgs) -> Result<(Vec<Load>, BTreeMap<String, String>), SchedError> {
+    let none = BTreeMap::new();
     if !args.command.is_empty() {
         let patterns = metrics(&args.metric, &args.rate)?;
-        return Ok(vec![Load::of_command(&args.command, &patterns)]);
+        return Ok((vec![Load::of_command(&args.command, &patterns)], none));
     }
-    if args.loads.is_empty() {
-        return Ok(loads().iter().filter(|load| load.quick || !args.quick).cloned().collect());
+    if !args.loads.is_empty() {
+        return Ok((loads_named(&args.loads)?, none));
     }
-    loads_named(&args.loads)
+    let wanted = || loads().iter().filter(|load| load.quick || !args.quick);
+    let missing =
+        wanted().filter_map(|load| Some((load.name.clone(), load.missing()?.to_string()))).collect();
+    let chosen: Vec<Load> = wanted().filter(|load| load.missing().is_none()).cloned().collect();
+    match wanted().find_map(Load::missing) {
+        Some(error) if chosen.is_empty() => Err(error),
+        _ => Ok((chosen, missing)),
+    }
 }
 
 /// A new directory, or the one to go on in.

@@ -25,6 +25,7 @@ pub(super) fn run(args: &BisectArgs) -> anyhow::Result<ExitCode> {
         policies: Vec::new(),
         boots: args.boots,
         runs: args.runs,
+        record: false,
         seed: 0,
         at_a_time: args
             .at_a_time

@@ -34,5 +34,6 @@ of_the_core! {
     destroy_dsq(id: u64) = |core| core.destroy_dsq(id);
     dsq_nr_queued(id: u64) -> i32 = |core| core.dsq_nr_queued(id);
     dsq_move_to_local(id: u64, flags: u64) -> bool = |core| core.move_to_local(id, flags);
+    arena_pages(pages: u32) -> *mut u8 = |core| core.arena.pages(pages as usize);
     dispatch_nr_slots() -> u32 = |core| core.most_dispatched().saturating_sub(core.dispatched.len()) as u32;
 }

@@ -77,4 +77,5 @@ kfuncs! {
     timer_set_callback = maps::timer_set_callback: fn(*mut BpfTimer, *mut c_void) -> c_long;
     timer_start = maps::timer_start: fn(*mut BpfTimer, u64, u64) -> c_long;
     timer_cancel = maps::timer_cancel: fn(*mut BpfTimer) -> c_long;
+    arena_pages = plain::arena_pages: fn(u32) -> *mut u8;
 }

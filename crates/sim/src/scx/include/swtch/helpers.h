@@ -26,6 +26,11 @@
 #define __kptr_untrusted
 #define __percpu_kptr
 #define __arena
+#define __arena_global
+#define __arg_arena
+#define cast_kern(pointer)
+#define cast_user(pointer)
+typedef u64 __attribute__((__may_alias__)) __u64_alias_t;
 #define __arg_ctx
 #define __arg_nonnull
 #define __arg_nullable
@@ -82,6 +87,13 @@ struct user_exit_info {
 #define scx_bpf_dump_header() ((void)0)
 #define bpf_printk(fmt, args...) ((void)0)
 #define bpf_trace_printk(args...) ((void)0)
+
+/* Only ops.cpu_release may call it, which is never called: no class above runs in the simulator. */
+static inline u32 scx_bpf_reenqueue_local(void)
+{
+	scx_bpf_error("scx_bpf_reenqueue_local is not simulated");
+	return 0;
+}
 
 /* An object has exactly the fields, types and functions that it is compiled with. */
 #define bpf_ksym_exists(symbol) 1
@@ -157,6 +169,12 @@ static inline void bpf_iter_num_destroy(struct bpf_iter_num *it) { (void)it; }
 #define barrier_var(x) __asm__ volatile("" : "+r"(x))
 #define __sink(x) __asm__ volatile("" : "+g"(x))
 #define smp_mb() __sync_synchronize()
+#define smp_rmb() __sync_synchronize()
+#define smp_wmb() __sync_synchronize()
+#define smp_load_acquire(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
+#define smp_store_release(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
+#define cmpxchg(place, old, new) __sync_val_compare_and_swap(place, old, new)
+#define xchg(place, value) __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST)
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define div_round_up(a, b) (((a) + (b) - 1) / (b))

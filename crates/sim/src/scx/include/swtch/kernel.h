@@ -8,7 +8,7 @@
 #include "types.h"
 
 /* Raised whenever a layout or the table changes. */
-#define SWTCH_ABI 1
+#define SWTCH_ABI 2
 
 struct swtch_kernel {
 	u64 (*now)(void);
@@ -72,6 +72,8 @@ struct swtch_kernel {
 	long (*timer_set_callback)(struct bpf_timer *timer, void *callback);
 	long (*timer_start)(struct bpf_timer *timer, u64 ns, u64 flags);
 	long (*timer_cancel)(struct bpf_timer *timer);
+
+	void *(*arena_pages)(u32 pages);
 };
 
 /* Set by the loader: the table, and how many words of a mask the machine's CPUs take. */

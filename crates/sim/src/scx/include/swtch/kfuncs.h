@@ -147,6 +147,27 @@ SWTCH_KFUNC void bpf_res_spin_unlock(struct bpf_res_spin_lock *lock) { lock->hel
 #define bpf_task_storage_delete(map, p) (SWTCH_K.storage_delete(map, p))
 #define bpf_cgrp_storage_get(map, cgrp, value, flags) (SWTCH_K.cgroup_storage_get(map, cgrp, (const void *)(long)(value), flags))
 
+/* An arena is memory as any other: nothing else shares it. Its pages are zeroed, and are kept until the simulation ends. */
+SWTCH_KFUNC void *bpf_arena_alloc_pages(void *map, void *addr, u32 pages, int node, u64 flags)
+{
+	(void)map, (void)addr, (void)node, (void)flags;
+	return SWTCH_K.arena_pages(pages);
+}
+SWTCH_KFUNC void bpf_arena_free_pages(void *map, void *at, u32 pages) { (void)map, (void)at, (void)pages; }
+SWTCH_KFUNC int bpf_arena_reserve_pages(void *map, void *at, u32 pages)
+{
+	(void)map, (void)at, (void)pages;
+	return 0;
+}
+SWTCH_KFUNC void bpf_local_irq_save(unsigned long *flags) { *flags = 0; }
+SWTCH_KFUNC void bpf_local_irq_restore(unsigned long *flags) { (void)flags; }
+
+/* Nothing in user space reads ring buffers: they are as if they were full. */
+#define bpf_ringbuf_reserve(map, bytes, flags) ((void *)NULL)
+#define bpf_ringbuf_submit(record, flags) ((void)(record))
+#define bpf_ringbuf_discard(record, flags) ((void)(record))
+#define bpf_ringbuf_output(map, record, bytes, flags) ((long)-ENOSPC)
+
 #define bpf_timer_init(timer, map, flags) (SWTCH_K.timer_init(timer, map, flags))
 #define bpf_timer_set_callback(timer, callback) (SWTCH_K.timer_set_callback(timer, (void *)(callback)))
 #define bpf_timer_start(timer, ns, flags) (SWTCH_K.timer_start(timer, ns, flags))

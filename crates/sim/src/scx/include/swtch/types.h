@@ -30,6 +30,22 @@ typedef u32 __u32;
 typedef s64 __s64;
 typedef u64 __u64;
 typedef int pid_t;
+typedef long ssize_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned long uintptr_t;
+typedef struct {
+	int counter;
+} atomic_t;
+typedef struct {
+	void *lock;
+} class_rcu_t;
 
 /* The simulator takes machines of up to this many CPUs. */
 #define SWTCH_MAX_CPUS 8192
@@ -85,6 +101,15 @@ struct thread_info {
 	u32 cpu;
 };
 
+enum { MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE, MPOL_LOCAL, MPOL_PREFERRED_MANY };
+struct mempolicy {
+	unsigned short mode;
+	int home_node;
+	struct {
+		unsigned long bits[1];
+	} nodes;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	/* Its place in the simulator's table. */
@@ -119,6 +144,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct cgroup *cgroups;
+	/* None: memory has no place in the simulator. */
+	struct mempolicy *mempolicy;
 	char comm[16];
 	struct cpumask cpus_mask;
 };
@@ -286,6 +313,8 @@ enum {
 #define SCX_ENQ_CPU_SELECTED (1ULL << 20)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_ENQ_REENQ (1ULL << 40)
+/* As on kernels that do not have it: a task stays in the local queue in which it was put. */
+#define SCX_ENQ_IMMED 0ULL
 #define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_DEQ_SLEEP 1ULL
 #define SCX_DEQ_CORE_SCHED_EXEC (1ULL << 32)
@@ -355,9 +384,11 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #define DEFAULT_PRIO 120
 #define NR_CPUS SWTCH_MAX_CPUS
 #define NUMA_NO_NODE (-1)
+#define __PAGE_SIZE 4096
+enum { TASK_COMM_LEN = 16, BPF_F_MMAPABLE = 1 << 10 };
 #define CLOCK_REALTIME 0
 #define CLOCK_MONOTONIC 1
-#define CLOCK_BOOTTIME 7
+/* Sources that use it bring CLOCK_BOOTTIME themselves: the types of a kernel do not have it. */
 
 /* Errors, with the numbers that Linux gives them on most architectures. */
 #define EPERM 1
@@ -373,5 +404,8 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #define EINVAL 22
 #define ENOSPC 28
 #define EOPNOTSUPP 95
+#define ETIMEDOUT 110
+#define EALREADY 114
+#define ECANCELED 125
 
 #endif

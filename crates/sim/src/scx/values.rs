@@ -1,0 +1,147 @@
+//! What the user-space half of a scheduler sets, from a file.
+//!
+//! ```toml
+//! flags = 6                          # SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING
+//! [values]
+//! slice_ns = 1_000_000
+//! smt_enabled = false
+//! nr_cpu_ids = "cpu count"           # of the simulated machine
+//! preferred_cpus = "cpus"            # 0, 1, 2, ... in an array of 64-bit numbers
+//! dom_cpumasks = "cpu mask"          # all CPUs as bits
+//! cpu_capacity = { each_cpu = 1024 } # the same for each CPU; `u32 = true` for elements of 32 bits
+//! weights = { u32 = [1, 2, 3] }      # a plain list has elements of 64 bits
+//! [[before]]                         # a SEC("syscall") program that runs before the scheduler starts
+//! program = "enable_primary_cpu"
+//! argument = [-1]                    # 32-bit numbers; or each_cpu = true: once for each CPU, with its number
+//! [[after]]
+//! program = "start_timer"
+//! ```
+
+use super::settings::{Global, OfMachine, Program, Settings, elements};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Why a file of values is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValuesError {
+    /// It is not of the form.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// A value is not understood.
+    #[error(
+        "the value of {name} is \"{text}\"; expected a number, a list, \"cpu count\", \"cpus\" or \"cpu mask\""
+    )]
+    Value {
+        /// The variable.
+        name: String,
+        /// What is there.
+        text: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    flags: Option<u64>,
+    #[serde(default)]
+    values: BTreeMap<String, Value>,
+    #[serde(default)]
+    before: Vec<Call>,
+    #[serde(default)]
+    after: Vec<Call>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Truth(bool),
+    Number(i64),
+    List(Vec<i64>),
+    Word(String),
+    Each {
+        each_cpu: i64,
+        #[serde(default)]
+        u32: bool,
+    },
+    Narrow {
+        u32: Vec<i64>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    program: String,
+    #[serde(default)]
+    argument: Vec<i32>,
+    #[serde(default)]
+    each_cpu: bool,
+}
+
+impl Settings {
+    /// What a file says, as the module describes it.
+    ///
+    /// # Errors
+    /// When it is not of that form.
+    pub fn from_toml(text: &str) -> Result<Self, ValuesError> {
+        let file: File = toml::from_str(text)?;
+        let mut settings = Self { flags: file.flags, ..Self::default() };
+        for (name, value) in file.values {
+            let list = |list: Vec<i64>, width| {
+                Global::Bytes(elements(list.into_iter().map(|one| one as u64), width))
+            };
+            let global = match value {
+                Value::Truth(truth) => Global::Number(u64::from(truth)),
+                Value::Number(number) => Global::Number(number as u64),
+                Value::List(values) => list(values, 8),
+                Value::Narrow { u32: values } => list(values, 4),
+                Value::Each { each_cpu, u32: narrow } => {
+                    Global::Machine(OfMachine::EachCpu(each_cpu as u64, if narrow { 4 } else { 8 }))
+                }
+                Value::Word(word) => Global::Machine(match word.as_str() {
+                    "cpu count" => OfMachine::CpuCount,
+                    "cpus" => OfMachine::Cpus(8),
+                    "cpu mask" => OfMachine::CpuMask,
+                    _ => return Err(ValuesError::Value { name, text: word }),
+                }),
+            };
+            settings.globals.push((name, global));
+        }
+        settings.before = file.before.into_iter().map(Call::program).collect();
+        settings.after = file.after.into_iter().map(Call::program).collect();
+        Ok(settings)
+    }
+}
+
+impl Call {
+    fn program(self) -> Program {
+        let argument = self.argument.into_iter().flat_map(i32::to_ne_bytes).collect();
+        Program { name: self.program, argument, cpu: 0, each_cpu: self.each_cpu }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_file_and_of_the_machine() {
+        let text = "flags = 6\n[values]\na = true\nb = -1\nc = [1, 2]\nd = { u32 = [7] }\ne = \"cpu count\"\n\
+                    f = \"cpus\"\ng = \"cpu mask\"\nh = { each_cpu = 1024, u32 = true }\n[[after]]\nprogram = \"go\"\nargument = [-1]\n";
+        let settings = Settings::from_toml(text).unwrap();
+        let of = |name: &str, size| {
+            let (_, value) = settings.globals.iter().find(|(other, _)| other == name).unwrap();
+            value.bytes(size, &[0, 1, 66])
+        };
+        assert_eq!((of("a", 1), of("b", 4)), (Some(vec![1]), Some(vec![255; 4])));
+        assert_eq!((of("c", 16).unwrap().len(), of("c", 8), of("d", 8)), (16, None, Some(vec![7, 0, 0, 0])));
+        assert_eq!((of("e", 2), of("f", 64).unwrap().len()), (Some(vec![3, 0]), 24));
+        assert_eq!(of("g", 16).unwrap(), [3_u64.to_le_bytes(), 4_u64.to_le_bytes()].concat());
+        assert_eq!(of("h", 12).unwrap(), 1024_u32.to_le_bytes().repeat(3));
+        assert_eq!((settings.flags, settings.after[0].argument.as_slice()), (Some(6), &[255; 4][..]));
+        let error = |text: &str| Settings::from_toml(text).map(|_| ()).unwrap_err().to_string();
+        assert!(error("[values]\na = \"all\"").contains("the value of a is \"all\""));
+        assert!(error("vlaues = 1").contains("vlaues"));
+    }
+}
