@@ -1,4 +1,4 @@
-//! What belongs to a scheduler's source as it lies in its repository or in Cargo's cache: header folders, and the other sources of its object.
+//! What belongs to a scheduler's source as it lies in its repository or in Cargo's cache: header directories, and the other sources of its object.
 
 use std::path::{Path, PathBuf};
 

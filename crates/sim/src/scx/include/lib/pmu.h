@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The simulated machine counts no events: a scheduler that asks for them is told so. */
+/* The simulated machine counts no events: a scheduler that asks for them gets an error. */
 #ifndef SWTCH_PMU_H
 #define SWTCH_PMU_H
 
