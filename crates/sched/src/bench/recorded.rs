@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
-use swtch_cost::{Inputs, bill};
+use swtch_cost::{Inputs, Range, bill};
 use swtch_trace::{Trace, TraceView, figures};
 
 /// Pairs of programs of which one preempted the other; those with fewer preemptions are left out.
@@ -63,14 +63,14 @@ fn of(trace: TraceView<'_>) -> RecordedRun {
     let moves = trace
         .in_scope()
         .map(|task| Some(task.migrations_same_l2? + task.migrations_same_l3? + task.migrations_across?));
-    let direct = bill.direct_ns.map(|range| range.middle());
+    let direct = bill.direct_ns.map(Range::middle);
     let mut reasons: Vec<&str> = trace.header.unavailable.iter().map(|row| row.reason.as_str()).collect();
     reasons.dedup();
     let mut recorded = RecordedRun {
         migrations: moves.sum(),
         wait_p50_ns: wait(0.5),
         wait_p99_ns: wait(0.99),
-        switch_ns: bill.switch_ns.map(|range| range.middle()),
+        switch_ns: bill.switch_ns.map(Range::middle),
         switch_share: direct.filter(|_| bill.cpu_ns > 0.0).map(|ns| ns / bill.cpu_ns),
         preempted: preempted(trace),
         unavailable: None,

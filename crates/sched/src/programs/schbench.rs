@@ -112,10 +112,11 @@ impl Schbench {
                 thread::park();
             }
             let now = began.elapsed();
-            seen.wakeups_us.push(micros(now - Duration::from_nanos(own.woken_ns.load(Ordering::Acquire))));
+            seen.wakeups_us
+                .push(micros(now.saturating_sub(Duration::from_nanos(own.woken_ns.load(Ordering::Acquire)))));
             thread::sleep(NETWORK);
             compute(self.work_us);
-            seen.requests_us.push(micros(began.elapsed() - now));
+            seen.requests_us.push(micros(began.elapsed().saturating_sub(now)));
         }
         group.left.fetch_sub(1, Ordering::AcqRel);
         messages.unpark();

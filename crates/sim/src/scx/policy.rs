@@ -99,9 +99,12 @@ impl ScxPolicy {
         };
         let all: Vec<Program> = programs
             .iter()
-            .flat_map(|program| match program.each_cpu {
-                true => core.ids.iter().map(|cpu| of_cpu(program, cpu)).collect(),
-                false => vec![program.clone()],
+            .flat_map(|program| {
+                if program.each_cpu {
+                    core.ids.iter().map(|cpu| of_cpu(program, cpu)).collect()
+                } else {
+                    vec![program.clone()]
+                }
             })
             .collect();
         for program in &all {

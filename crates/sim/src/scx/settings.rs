@@ -45,7 +45,9 @@ impl Global {
             Self::Machine(OfMachine::EachCpu(value, width)) => elements(cpus.iter().map(|_| *value), *width),
             Self::Machine(OfMachine::CpuMask) => {
                 let mut words = vec![0_u64; cpus.iter().max().map_or(0, |most| *most as usize / 64 + 1)];
-                cpus.iter().for_each(|cpu| words[*cpu as usize / 64] |= 1 << (cpu % 64));
+                for cpu in cpus {
+                    words[*cpu as usize / 64] |= 1 << (cpu % 64);
+                }
                 elements(words.into_iter(), 8)
             }
         };
