@@ -27,7 +27,7 @@ pub fn sign_flips(differences: &[f64]) -> Option<f64> {
     let size: f64 = differences.iter().map(|one| one.abs()).sum();
     let found = differences.iter().sum::<f64>().abs() - CLOSE * size;
     let as_far = |signs: u64, of: &[f64]| -> f64 {
-        of.iter().enumerate().map(|(place, one)| if signs >> place & 1 == 1 { -one } else { *one }).sum()
+        of.iter().enumerate().map(|(place, one)| if (signs >> place) & 1 == 1 { -one } else { *one }).sum()
     };
     if differences.len() <= MOST_EXACT {
         let all = 1_u64 << differences.len();
