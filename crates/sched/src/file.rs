@@ -49,6 +49,7 @@ pub fn make_program_for(spec: &mut Spec, search_path: &SearchPath, folder: &Path
         return Ok(());
     }
     let found = search_path.find(&name)?;
+    spec.kernel_config = true;
     spec.beside.push(make_program_in(&found, folder)?);
     *word = found.name.into();
     Ok(())

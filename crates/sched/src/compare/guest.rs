@@ -111,6 +111,8 @@ pub fn take_along(
             if found.version.is_some() { &mut spec.beside } else { &mut spec.copy }.push(found.path);
         }
         Policy::Scheduler { file: Some(file), .. } => {
+            // Its programs may ask for the kernel's options.
+            spec.kernel_config = true;
             spec.beside.push(make_program_in(&search_path.find(file)?, made)?);
         }
     }
