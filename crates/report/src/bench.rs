@@ -78,7 +78,7 @@ pub(crate) const REASONS: [&str; 8] = [
     "preempted most",
 ];
 
-/// Switches, migrations, waits, the bill and who preempts whom; a dash where it is not known.
+/// Switches, migrations, waits, the bill and which task preempts which; a dash where it is not known.
 pub(crate) fn reasons(cell: &Cell) -> [String; 8] {
     let number = |count: f64| swtch_units::grouped(&format!("{count:.0}"));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());

@@ -1,4 +1,4 @@
-//! Workloads of rt-app (github.com/scheduler-tools/rt-app) as real threads: the part of its format that says who computes and sleeps when.
+//! Workloads of rt-app (github.com/scheduler-tools/rt-app) as real threads: the part of its format that says which task computes and sleeps when.
 //!
 //! Of a task these are understood: `instance`, `loop`, `phases`, and in a phase or the task itself `loop`, `run`, `runtime`, `sleep`, `timer`, `suspend`
 //! and `resume`, in their order. Anything else is refused by name: a workload that is run in part would be another one.

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 const PAGE_BYTES: usize = 4096;
-/// More is no scheduler's: it asks again and again for what it has.
+/// A scheduler that asks for more asks again and again for what it has.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Pages with addresses that never change, until the core ends.

@@ -24,9 +24,9 @@ pub(super) enum Global {
 pub(super) enum OfMachine {
     /// How many CPUs there are, as wide as the variable.
     CpuCount,
-    /// The numbers of the CPUs, in an array of elements of so many bytes.
+    /// The numbers of the CPUs, in an array; the number of bytes of an element.
     Cpus(usize),
-    /// The same number for each CPU, in an array of elements of so many bytes.
+    /// The same number for each CPU, in an array; the number of bytes of an element.
     EachCpu(u64, usize),
     /// The CPUs as bits.
     CpuMask,
@@ -55,7 +55,7 @@ impl Global {
     }
 }
 
-/// Numbers in so many bytes each.
+/// Numbers, each in this number of bytes.
 pub(super) fn elements(values: impl Iterator<Item = u64>, width: usize) -> Vec<u8> {
     values.flat_map(|value| value.to_le_bytes().into_iter().take(width)).collect()
 }

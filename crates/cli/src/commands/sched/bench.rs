@@ -95,7 +95,7 @@ fn write(folder: &Path, document: BenchDocument) -> anyhow::Result<()> {
     output::page(&folder.join("bench.html"), &page)
 }
 
-/// The loads; and of those that nobody named, the ones that this machine has no program for, with the reason.
+/// The loads; and of those that were not named, the ones that this machine has no program for, with the reason.
 fn chosen(args: &BenchArgs) -> Result<(Vec<Load>, BTreeMap<String, String>), SchedError> {
     let none = BTreeMap::new();
     if !args.command.is_empty() {
