@@ -319,7 +319,9 @@ fn needs_a_build(example: &str) -> Option<&'static str> {
             "it builds a scheduler; a_scheduler_of_the_registry_is_built_once_and_found_by_its_name has a quick cargo",
         );
     }
-    if example.starts_with("swtch sched bisect") || example.contains("--sched beerland") {
+    if example.starts_with("swtch sched bisect")
+        || ["--sched beerland", "scx_bpfland-"].iter().any(|word| example.contains(word))
+    {
         return Some("it needs schedulers of Cargo's registry, which take minutes to build");
     }
     example.contains("--kernel 6.12").then_some("it fetches kernels of 35 MB each")
