@@ -223,7 +223,7 @@ def test_a_saved_answer_is_read(capsys, monkeypatch):
     assert main(["read", "answer.json"]) == 0
     out = capsys.readouterr().out
     assert re.search(
-        r"Quota seen from inside: 8\.3\d* ms \(8\.\d+ ms to 8\.\d+ ms\) in each 100(\.0)? ms", out
+        r"Quota seen from inside: 8\.3\d* ms \(8\.\d+ ms to 8\.\d+ ms\) in each 100(\.\d)? ms", out
     ), out
     assert re.search(r"^pipe +\d+ +\d+ to \d+", out, re.MULTILINE), out
     monkeypatch.setattr(sys, "stdin", Path("answer.json").open())
