@@ -3,15 +3,17 @@
 use crate::error::SchedError;
 use crate::find::{Found, PREFIX, SearchPath, name_of_file};
 use crate::process::in_words;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use swtch_vm::Spec;
 
-/// Makes `scx_NAME` of a scheduler's file in a directory.
-pub(crate) fn make_program_in(found: &Found, folder: &Path) -> Result<PathBuf, SchedError> {
+/// Makes `scx_NAME` of a scheduler's file in a directory, and takes it into a guest, with the kernel's options that its programs may ask for.
+pub(crate) fn take_program(spec: &mut Spec, found: &Found, folder: &Path) -> Result<(), SchedError> {
     let program = folder.join(format!("{PREFIX}{}", found.name));
     make_program(found, &program)?;
-    Ok(program)
+    spec.kernel_config = true;
+    spec.beside.push(program);
+    Ok(())
 }
 
 /// Makes a program of a scheduler's file. What the compiler says passes to standard error.
@@ -49,8 +51,6 @@ pub fn make_program_for(spec: &mut Spec, search_path: &SearchPath, folder: &Path
         return Ok(());
     }
     let found = search_path.find(&name)?;
-    spec.kernel_config = true;
-    spec.beside.push(make_program_in(&found, folder)?);
-    *word = found.name.into();
-    Ok(())
+    *word = found.name.clone().into();
+    take_program(spec, &found, folder)
 }

@@ -6,7 +6,7 @@ use super::{ComparisonJob, check};
 use crate::SchedProgress;
 use crate::better::Better;
 use crate::error::SchedError;
-use crate::file::make_program_in;
+use crate::file::take_program;
 use crate::find::SearchPath;
 use std::ffi::OsString;
 use std::fs;
@@ -111,9 +111,7 @@ pub fn take_along(
             if found.version.is_some() { &mut spec.beside } else { &mut spec.copy }.push(found.path);
         }
         Policy::Scheduler { file: Some(file), .. } => {
-            // Its programs may ask for the kernel's options.
-            spec.kernel_config = true;
-            spec.beside.push(make_program_in(&search_path.find(file)?, made)?);
+            take_program(spec, &search_path.find(file)?, made)?;
         }
     }
     Ok(())
