@@ -101,7 +101,8 @@ def run(options: argparse.Namespace) -> int:
     if not pids:
         raise WrongUsage(f"there is no process {pid}; `ss -tlnp` lists servers")
     sent = _recorded(options, pids, request)
-    spans = options.spans
+    if sent.failed and not sent.spans:
+        raise AiError(f"no request was answered: {sent.first_failure}")
     if request is not None:
         inferences.write_spans(options.out, "request", pids[0] if len(pids) == 1 else None, sent.spans)
     answered = [end - begin for begin, end in sent.spans]
@@ -114,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         "rate_per_s": options.rate if is_url else None,
         "latency_ns": latency(answered),
     }
-    more = [] if spans is None else ["--spans", str(spans)]
+    more = [] if options.spans is None else ["--spans", str(options.spans)]
     more += [] if options.log_format is None else ["--log-format", options.log_format]
     if options.json:
         document["why"] = json.loads(why.explain(options.out, options.slowest, *more, "--json"))
@@ -122,8 +123,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         explained = why.explain(options.out, options.slowest, *more)
         print(_text(document, sent.first_failure), explained, sep="\n", end="")
-    if sent.failed and not sent.spans:
-        raise AiError(f"no request was answered: {sent.first_failure}")
     return 0
 
 
