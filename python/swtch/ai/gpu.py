@@ -9,18 +9,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from .. import _native
-from .._options import count, counts, each, seconds
+from .._options import add_study, count, counts, each, seconds
 from .._text import duration, table
 from . import cuda, result
 from .options import price, quotas
 from .run import conclude, make_plan
 from .settings import Settings
 from .study import Study, announce
-from .subject import Subject
+from .subject import Subject, of_package
 from .summarise import Summary, summarise
 from .sweep import Forecast, jobs
 
@@ -96,15 +95,7 @@ def add_to(commands: Any) -> None:
     add("--seed", type=int, default=0, metavar="N", help="seed of the order of runs [default: 0]")
     add("--price", type=price, metavar="PRICE", help="price of a vCPU-hour, such as 0.05/vcpu-hour")
     add("--no-record", action="store_true", help="measure latencies and CPU time only, without a recording")
-    add(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help=f"the study's directory [default: {result.DEFAULT_DIRECTORY}]",
-    )
-    add("--name", metavar="NAME", help="the machine's name in the study [default: the directory's name]")
-    add("--json", action="store_true", help="print the study as JSON")
+    add_study(add, result.DEFAULT_DIRECTORY)
     parser.set_defaults(
         run=run, inferences=None, as_loaded=True, no_cgroup=False, load_timeout=60.0, timeout=None
     )
@@ -223,9 +214,8 @@ def _subjects(options: argparse.Namespace, load: str) -> list[Subject]:
             beside = ", busy host" if load == "busy" else ""
             slug = f"gpu.{wait}.{work_ns}" + (".busy" if load == "busy" else "")
             command = (sys.executable, "-m", "swtch.ai.gpu_worker", "--wait", wait, "--work", str(work_ns))
-            variables = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
             name = f"{wait}, {duration(work_ns)}{beside}"
-            found.append(Subject(slug, name, command, group="gpu", variables=variables))
+            found.append(Subject(slug, name, command, group="gpu", variables=of_package()))
     return found
 
 

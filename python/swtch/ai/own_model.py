@@ -7,6 +7,7 @@ name. The values of an input that selects rows of a table, such as token numbers
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +110,7 @@ def read(path: Path) -> ModelFile:
     inputs = tuple(_input(one, tables) for one in graph.input if one.name not in weights)
     if not inputs:
         raise ModelFileError(f"{path} takes no input; is it a model for inference?")
-    return ModelFile(path, inputs, sum(_product(dims) for dims in weights.values()))
+    return ModelFile(path, inputs, sum(math.prod(dims) for dims in weights.values()))
 
 
 def feed(
@@ -171,10 +172,7 @@ def _known(model: ModelFile, names: Sequence[str]) -> None:
 def _lengths(model: ModelFile, one: Input, batch: int, shapes: Mapping[str, tuple[int, ...]]) -> list[int]:
     asked = shapes.get(one.name)
     if asked is not None:
-        fits = len(asked) == len(one.shape) and all(
-            isinstance(part, str) or part == length for part, length in zip(one.shape, asked, strict=False)
-        )
-        if not fits:
+        if not _fits(one, asked):
             raise ModelFileError(
                 f"--shape {one.name}={_written(asked)} does not fit: {model.path} takes {_written(one.shape)}"
             )
@@ -215,10 +213,7 @@ def _made_up(one: Input, lengths: Sequence[int], generator: Any) -> Array:
 def _fitting(model: ModelFile, one: Input, array: Array) -> Array:
     import numpy as np
 
-    fits = len(array.shape) == len(one.shape) and all(
-        isinstance(part, str) or part == length for part, length in zip(one.shape, array.shape, strict=False)
-    )
-    if not fits:
+    if not _fits(one, array.shape):
         raise ModelFileError(
             f"--input: {one.name} is {_written(array.shape)}, and {model.path} takes {_written(one.shape)}"
         )
@@ -226,6 +221,13 @@ def _fitting(model: ModelFile, one: Input, array: Array) -> Array:
         raise ModelFileError(f"--input: {one.name} is {array.dtype}, and {model.path} takes {one.dtype}")
     found: Array = np.ascontiguousarray(array, dtype=one.dtype)
     return found
+
+
+def _fits(one: Input, lengths: Sequence[int]) -> bool:
+    """Whether an input may have that shape: an open dimension takes any length."""
+    return len(lengths) == len(one.shape) and all(
+        isinstance(part, str) or part == length for part, length in zip(one.shape, lengths)
+    )
 
 
 def _input(one: Any, tables: Mapping[str, int]) -> Input:
@@ -268,10 +270,3 @@ def _tables(graph: Any, weights: Mapping[str, tuple[int, ...]]) -> dict[str, int
 
 def _written(lengths: Sequence[int | str]) -> str:
     return ",".join(str(part) for part in lengths) or "a single number"
-
-
-def _product(lengths: Sequence[int]) -> int:
-    product = 1
-    for length in lengths:
-        product *= length
-    return product

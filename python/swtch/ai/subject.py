@@ -49,8 +49,7 @@ class Subject:
     def environment(self, settings: Settings) -> dict[str, str]:
         """Variables that the program gets in addition to those of this process."""
         if self.by_worker:
-            # The worker must find the very package that started it.
-            return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+            return of_package()
         # What libraries of other runtimes go by when the program does not say otherwise.
         filled = {name: _filled(value, settings) for name, value in self.variables.items()}
         return {"OMP_NUM_THREADS": str(settings.threads), **filled}
@@ -73,6 +72,11 @@ class Subject:
             *("--device", settings.device),
             "--spin" if settings.spinning else "--block",
         ]
+
+
+def of_package() -> dict[str, str]:
+    """Variables with which a worker finds the very package that started it."""
+    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def of_model(model: Model, weights: Path | None = None, seed: int = 0) -> Subject:

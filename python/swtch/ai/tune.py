@@ -196,10 +196,8 @@ def rank(
     """By the objective, best first; among equals those with fewer switches. Those above the limit of latency come last, by their latency."""
 
     def key(one: Summary) -> tuple[bool, float, float]:
-        late, found = (
-            _above(one, limit_ns),
-            one.figures[P99.figure if _above(one, limit_ns) else objective.figure],
-        )
+        late = _above(one, limit_ns)
+        found = one.figures[P99.figure if late else objective.figure]
         sign = 1.0 if late or objective.smaller else -1.0
         return (late, math.inf if found is None else sign * found.median, one.switches or 0.0)
 
