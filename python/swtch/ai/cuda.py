@@ -5,6 +5,7 @@ Source: NVIDIA, CUDA Driver API reference, "Context Management" (the flags of `c
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from typing import Any, Literal
 
@@ -87,7 +88,7 @@ class Driver:
 
 
 class Waiter:
-    """A context on the first device whose threads wait in one way, with the kernel loaded."""
+    """A context on the first device whose threads wait in one way, with the kernel loaded, and a stream of the thread that made it."""
 
     def __init__(self, driver: Driver, wait: Wait) -> None:
         """Makes it. Raises `AiError` when the driver refuses."""
@@ -95,10 +96,22 @@ class Waiter:
         device, self._context = ctypes.c_int(), ctypes.c_void_p()
         driver.call("cuDeviceGet", ctypes.byref(device), 0)
         driver.call("cuCtxCreate_v2", ctypes.byref(self._context), FLAGS[wait], device)
-        module, self._function, self._stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         driver.call("cuModuleLoadData", ctypes.byref(module), KERNEL)
         driver.call("cuModuleGetFunction", ctypes.byref(self._function), module, b"wait")
-        driver.call("cuStreamCreate", ctypes.byref(self._stream), 1)
+        self._make_stream()
+
+    def of_this_thread(self) -> Waiter:
+        """The same context with a stream for the thread that calls. Raises `AiError` when the driver refuses."""
+        found = copy.copy(self)
+        self._driver.call("cuCtxSetCurrent", self._context)
+        found._make_stream()
+        return found
+
+    def _make_stream(self) -> None:
+        self._stream = ctypes.c_void_p()
+        # CU_STREAM_NON_BLOCKING: no stream waits for another.
+        self._driver.call("cuStreamCreate", ctypes.byref(self._stream), 1)
 
     def launch(self, ns: int) -> None:
         """Lets the GPU work that long; returns when the driver has taken the launch."""

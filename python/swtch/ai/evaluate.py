@@ -99,7 +99,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Trace | None, price: str | None
     inferences = sum(len(one.end_ns) for one in seen.said)
     duration_ns = end_ns - begin_ns
     row.update(
-        facts=dict(seen.said[0].ready or {}),
+        facts={**seen.said[0].metrics, **(seen.said[0].ready or {})},
         duration_ns=duration_ns,
         inferences=inferences,
         concurrency=concurrency([(b, e) for one in seen.said for b, e in zip(one.begin_ns, one.end_ns)]),

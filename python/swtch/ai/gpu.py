@@ -8,16 +8,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _native
 from .._options import add_study, count, counts, each, seconds
 from .._text import duration, table
 from . import cuda, result
+from .figures import Estimate, estimate, per
 from .options import price, quotas
 from .run import conclude, make_plan
-from .settings import Settings
+from .settings import Settings, from_document
 from .study import Study, announce
 from .subject import Subject, of_package
 from .summarise import Summary, summarise
@@ -28,6 +29,8 @@ WORK_S = (50e-6, 1e-3, 10e-3)
 """A small kernel, one of a token's layers, and a whole step."""
 PROCESSES = (1, 4, 16)
 LOADS = ("idle", "busy")
+TURN_NS = 1e6
+"""Work up to this length is over within the turn of its process (2 ms by default on the GPUs that were tried)."""
 MONTH_HOURS = 730.0
 """Of a month, 8,760 hours a year by 12."""
 
@@ -72,6 +75,13 @@ def add_to(commands: Any) -> None:
         help="processes that share the GPU [default: 1,4,16]",
     )
     add(
+        "--threads",
+        type=counts,
+        default=(1,),
+        metavar="N,...",
+        help="threads of each process, each with a stream of its own [default: 1]",
+    )
+    add(
         "--host",
         type=lambda text: each(text, _one_of(LOADS)),
         default=("idle",),
@@ -113,9 +123,10 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(options, DURATION_S)
     study = Study(plan, options.words, options.name, False, options.seed)
     settings = [
-        Settings(co_located=processes, cpu_quota=quota, device="cuda")
+        Settings(threads=threads, co_located=processes, cpu_quota=quota, device="cuda")
         for quota in options.quota
         for processes in options.processes
+        for threads in options.threads
     ]
     forecast = Forecast(plan.duration_s, study.usable.cpu_count)
     by_load = {
@@ -131,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         return conclude(study, True)
     study.write()
-    print(text(gpu, summarise(study.runs), options.price), end="")
+    print(text(gpu, summarise(study.runs), study.runs, options.price), end="")
     failed = [one for one in study.runs if one["outcome"] != "complete"]
     for one in failed:
         print(f"{one['id']}: {one['outcome']}: {one['error']}")
@@ -139,9 +150,11 @@ def run(options: argparse.Namespace) -> int:
     return 130 if study.interrupted else 1 if failed else 0
 
 
-def text(gpu: Mapping[str, Any], found: Sequence[Summary], priced: str | None) -> str:
+def text(
+    gpu: Mapping[str, Any], found: Sequence[Summary], runs: Sequence[Mapping[str, Any]], priced: str | None
+) -> str:
     """The answer and the table."""
-    lines = [*_answers(found, priced), f"{gpu['name']}, CUDA {gpu['driver']}"]
+    lines = [*_answers(found, runs, priced), *_turns(found), f"{gpu['name']}, CUDA {gpu['driver']}"]
     rows = []
     for one in found:
         p50, p99, cpu = (
@@ -149,61 +162,139 @@ def text(gpu: Mapping[str, Any], found: Sequence[Summary], priced: str | None) -
         )
         if p50 is None or p99 is None:
             continue
-        work_ns = _work_ns(one)
+        waiters = one.settings.co_located * one.settings.threads
         rows.append(
             [
                 one.workload["name"],
                 str(one.settings.co_located),
+                str(one.settings.threads),
                 "none" if one.settings.cpu_quota is None else f"{one.settings.cpu_quota:g}",
+                _shown(one, runs, lambda run: run["facts"]["launch_p50_ns"], duration),
                 duration(p50.median),
-                duration(p50.median - work_ns * one.settings.co_located),
+                # Several contexts take turns on a GPU, so only a single waiter's work has a known length.
+                duration(p50.median - _work_ns(one)) if waiters == 1 else "n/a",
                 duration(p99.median),
                 "n/a" if cpu is None else duration(cpu.median),
-                "n/a" if cpu is None else f"{cpu.median / p50.median:.2f}",
+                _shown(one, runs, _cpus, "{:.2f}".format),
                 "n/a" if one.switches is None else f"{one.switches:.1f}",
+                _shown(one, runs, lambda run: run["per_inference"]["interrupts"], "{:.1f}".format),
+                _shown(one, runs, _of_gpu, "{:.1f}".format),
             ]
         )
     names = [
         "wait",
         "processes",
+        "threads",
         "quota",
+        "launch",
         "p50",
         "beyond the GPU's",
         "p99",
         "CPU time",
         "CPUs a waiter",
         "switches",
+        "interrupts",
+        "of the GPU",
     ]
     return "\n".join([*lines, *table(names, rows, 1)]) + "\n"
 
 
-def _answers(found: Sequence[Summary], priced: str | None) -> list[str]:
-    """For each amount of work alone on the GPU: what blocking saves and what it costs."""
+def _answers(found: Sequence[Summary], runs: Sequence[Mapping[str, Any]], priced: str | None) -> list[str]:
+    """For each amount of work of a single waiter: what blocking saves and what it costs, beside each load of the host."""
     lines = []
     alone = {
-        (one.workload["slug"].split(".")[1], _work_ns(one)): one
+        tuple(one.workload["slug"].split(".")[1:]): one
         for one in found
-        if one.settings.co_located == 1
-        and one.settings.cpu_quota is None
-        and "busy" not in one.workload["slug"]
+        if one.settings.co_located * one.settings.threads == 1 and one.settings.cpu_quota is None
     }
-    for (wait, work_ns), spins in alone.items():
-        blocks = alone.get(("block", work_ns))
+    for (wait, *of), spins in alone.items():
+        blocks = alone.get(("block", *of))
         if wait != "spin" or blocks is None:
             continue
         before, after = spins.figures["latency_p50_ns"], blocks.figures["latency_p50_ns"]
-        spent, kept = spins.figures["cpu_ns_per_inference"], blocks.figures["cpu_ns_per_inference"]
+        spent, kept = _samples(spins, runs, _cpus), _samples(blocks, runs, _cpus)
         if before is None or after is None or spent is None or kept is None:
             continue
-        cpus = spent.median / before.median - kept.median / after.median
+        cpus = spent.median - kept.median
         money = ""
         if priced is not None:
             money = f", ${cpus * _native.price(priced) * MONTH_HOURS:.2f} a month"
+        beside = " beside a busy host" if of[1:] else ""
+        longer_ns = after.median - before.median
         lines.append(
-            f"Work of {duration(work_ns)}: blocking instead of spinning frees {cpus:.2f} CPUs a process{money}, "
-            f"and the median wait is {100 * (after.median / before.median - 1):+.1f} %"
+            f"Work of {duration(_work_ns(spins))}{beside}: blocking instead of spinning frees {cpus:.2f} CPUs{money}, and the "
+            f"median wait is {duration(abs(longer_ns))} {'longer' if longer_ns > 0 else 'shorter'} "
+            f"({100 * longer_ns / before.median:+.1f} %{_slowest(spins, blocks)})"
         )
     return lines
+
+
+def _turns(found: Sequence[Summary]) -> list[str]:
+    """What the GPU loses when it goes from one process to the next: what a round of all takes beyond their work, by process.
+
+    Only of work that is over within a turn, on an idle host: longer work goes on beside that of others, and a waiter without a CPU asks for no turn.
+    """
+    lost = [
+        latency.median / one.settings.co_located - _work_ns(one)
+        for one in found
+        if (latency := one.figures["latency_p50_ns"]) is not None
+        and one.settings.co_located > 1
+        and one.settings.threads == 1
+        and one.settings.cpu_quota is None
+        and one.workload["slug"].split(".")[1:] == ["spin", f"{_work_ns(one):.0f}"]
+        and _work_ns(one) <= TURN_NS
+    ]
+    if not lost or min(lost) <= 0:
+        return []
+    parts = [duration(length) for length in (min(lost), max(lost))]
+    of = parts[0] if parts[0] == parts[1] else " to ".join(parts)
+    return [f"From one process to the next the GPU loses {of} a turn"]
+
+
+def _slowest(spins: Summary, blocks: Summary) -> str:
+    before, after = spins.figures["latency_p99_ns"], blocks.figures["latency_p99_ns"]
+    if before is None or after is None:
+        return ""
+    return f"; p99 {100 * (after.median / before.median - 1):+.1f} %"
+
+
+def _samples(
+    one: Summary, runs: Sequence[Mapping[str, Any]], get: Callable[[Mapping[str, Any]], float | None]
+) -> Estimate | None:
+    """A figure of each complete run of this setting that has it, as one."""
+    told = [
+        get(run)
+        for run in runs
+        if run["outcome"] == "complete"
+        and run["workload"]["slug"] == one.workload["slug"]
+        and from_document(run["settings"]) == one.settings
+    ]
+    return estimate([value for value in told if value is not None])
+
+
+def _shown(
+    one: Summary,
+    runs: Sequence[Mapping[str, Any]],
+    get: Callable[[Mapping[str, Any]], float | None],
+    show: Callable[[float], str],
+) -> str:
+    found = _samples(one, runs, get)
+    return "n/a" if found is None else show(found.median)
+
+
+def _cpus(run: Mapping[str, Any]) -> float | None:
+    """CPUs that each waiter of a run keeps busy."""
+    cpu_ns = run["per_inference"]["cpu_ns"]
+    waiters = run["settings"]["co_located"] * run["settings"]["threads"]
+    return None if cpu_ns is None else per(cpu_ns * run["inferences"], run["duration_ns"] * waiters)
+
+
+def _of_gpu(run: Mapping[str, Any]) -> float | None:
+    """Interrupts of the GPU an inference."""
+    if run["trace"] is None:
+        return None
+    of_gpu = [one["count"] for one in run["interrupts"] if "nvidia" in one["name"]]
+    return per(sum(of_gpu), run["inferences"])
 
 
 def _subjects(options: argparse.Namespace, load: str) -> list[Subject]:
@@ -214,6 +305,7 @@ def _subjects(options: argparse.Namespace, load: str) -> list[Subject]:
             beside = ", busy host" if load == "busy" else ""
             slug = f"gpu.{wait}.{work_ns}" + (".busy" if load == "busy" else "")
             command = (sys.executable, "-m", "swtch.ai.gpu_worker", "--wait", wait, "--work", str(work_ns))
+            command += ("--threads", "{threads}")
             name = f"{wait}, {duration(work_ns)}{beside}"
             found.append(Subject(slug, name, command, group="gpu", variables=of_package()))
     return found

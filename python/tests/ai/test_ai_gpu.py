@@ -49,7 +49,7 @@ def test_the_three_ways_differ_as_they_must(driver, tmp_path):
     done = gpu([*words.split(), "--out", str(study)], driver)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Work of 2 ms: blocking instead of spinning frees "), done.stdout
-    assert " CPUs a process, $" in done.stdout and "made-up GPU, CUDA 12.4" in done.stdout
+    assert " CPUs, $" in done.stdout and "made-up GPU, CUDA 12.4" in done.stdout
     runs = {one["facts"]["wait"]: one for one in json.loads((study / "study.json").read_text())["runs"]}
     assert set(runs) == {"spin", "yield", "block"}
     for one in runs.values():
