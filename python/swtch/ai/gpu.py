@@ -304,8 +304,8 @@ def _subjects(options: argparse.Namespace, load: str) -> list[Subject]:
             work_ns = round(work_s * 1e9)
             beside = ", busy host" if load == "busy" else ""
             slug = f"gpu.{wait}.{work_ns}" + (".busy" if load == "busy" else "")
-            command = (sys.executable, "-m", "swtch.ai.gpu_worker", "--wait", wait, "--work", str(work_ns))
-            command += ("--threads", "{threads}")
+            words = ("--threads", "{threads}", "--wait", wait, "--work", str(work_ns))
+            command = (sys.executable, "-m", "swtch.ai.gpu_worker", *words)
             name = f"{wait}, {duration(work_ns)}{beside}"
             found.append(Subject(slug, name, command, group="gpu", variables=of_package()))
     return found
