@@ -22,6 +22,7 @@ mod groups;
 mod limits;
 mod measuring;
 mod one_trace;
+mod otlp;
 mod probed;
 mod recording;
 mod recording_perf;

@@ -160,7 +160,7 @@ fn top_and_serve_have_no_capability_while_they_watch() {
     let gained = |name: &str| after[name] - before[name];
     assert!(gained("swtch_context_switches_total{kind=\"voluntary\"}") > 0.0, "{after:?}");
     assert!(
-        after.keys().any(|name| name.starts_with("swtch_build_info") && name.contains("bpf-counts")),
+        after.keys().any(|name| name.starts_with("swtch_recorder_info") && name.contains("bpf-counts")),
         "{after:?}"
     );
     assert!(!after.keys().any(|name| name.contains("dropped capabilities")), "{after:?}");

@@ -10,6 +10,7 @@ pub(crate) mod guest;
 pub(crate) mod import;
 pub(crate) mod keep;
 pub(crate) mod probe;
+pub(crate) mod otlp;
 pub(crate) mod record;
 pub(crate) mod sched;
 pub(crate) mod sched_accuracy;

@@ -4,6 +4,8 @@
 //! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed.
 #![forbid(unsafe_code)]
 
+pub mod client;
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -5,7 +5,7 @@
 //!
 //! Modules: `files` (reads files and writes their page), `recording`, `shares` and `why` (documents), `compared` (repeated runs and recordings side by
 //! side), `tried` (settings that were tried), `bench` (loads under schedulers), `check` (a regression guard's result in many formats), `stacks` with `stack_weight` (which code switches), `terminal` (text), `wording` (words
-//! of terminal and page), `intervals` (what is shown over time), `export` (formats: one row each), `prometheus`, `proto` (protobuf).
+//! of terminal and page), `intervals` (what is shown over time), `export` (formats: one row each), `prometheus` and `otlp` (metrics), `proto` (protobuf).
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -15,6 +15,7 @@ pub mod export;
 pub mod files;
 pub mod html;
 mod intervals;
+pub mod otlp;
 pub mod perfetto;
 pub mod prometheus;
 mod proto;

@@ -7,12 +7,16 @@
 mod counters;
 mod exposition;
 mod family;
+mod processes;
 mod series_limiter;
 #[cfg(test)]
 mod tests;
+mod unavailable;
 
-pub use counters::{Counters, Delta, Gauges, GroupUse, KernelCounts, Limits};
+pub use counters::{Counters, Delta, Gauges, GroupUse, KernelCounts, Limits, OtlpExports};
+pub(crate) use exposition::{Exposition, SeriesValue};
 pub use family::{Family, FamilyKind, families, reference};
+pub(crate) use processes::ProcessSums;
 
 use crate::export::{Exported, Exporter};
 use crate::tables::left_out;

@@ -29,6 +29,19 @@ impl Message {
         self.bytes.extend(value.to_le_bytes());
     }
 
+    /// A field of type `fixed64`.
+    pub(crate) fn fixed(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3 | 1);
+        self.bytes.extend(value.to_le_bytes());
+    }
+
+    /// A repeated field of a type of eight bytes (`fixed64`, `double`), packed.
+    pub(crate) fn packed(&mut self, field: u32, values: impl ExactSizeIterator<Item = [u8; 8]>) {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(8 * values.len() as u64);
+        self.bytes.extend(values.flatten());
+    }
+
     /// A field of type `string`.
     pub(crate) fn text(&mut self, field: u32, value: &str) {
         self.field(field, value.as_bytes());

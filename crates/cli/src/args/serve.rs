@@ -1,13 +1,17 @@
 //! Arguments of `swtch serve`.
 
 use super::keep::KeepArgs;
+use super::otlp::OtlpArgs;
 use super::record::{source_but, source_help};
 use super::{SAMPLE, duration, part};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
+use swtch_report::prometheus::Limits;
 use swtch_trace::SourceKind;
+
+const LIMITS: Limits = Limits::DEFAULT;
 
 /// Outside of what Prometheus's list gives to exporters (9100 to 9999), which is given away to the last.
 pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
@@ -18,7 +22,8 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
     swtch serve --listen 0.0.0.0:17982           for other machines; anyone who connects can read it\n  \
     swtch serve --once                           one second, to standard output\n  \
     swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n  \
-    swtch serve --keep 60s --when 'wait.p99 > 20ms'  also a Trace of the last minute when tasks waited long\n\n\
+    swtch serve --keep 60s --when 'wait.p99 > 20ms'  also a Trace of the last minute when tasks waited long\n  \
+    swtch serve --otlp http://127.0.0.1:4318     also to an OpenTelemetry collector\n\n\
     With --keep, SIGUSR1 and 'swtch dump' also write a Trace.\n\
     Pages: /metrics (OpenMetrics), /healthz. docs/metrics.md says what each metric means.\n\
     Exit status: 0 stopped by Ctrl-C or a termination signal, 1 failed, 2 wrong usage.")]
@@ -34,11 +39,11 @@ pub(crate) struct ServeArgs {
     pub(crate) sample: f64,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&NO_SOURCES))]
     pub(crate) source: Option<SourceKind>,
-    /// Cgroups with series of their own; the others are summed as 'other'
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    /// Cgroups with series of their own, up to 13 each; the others are summed as 'other'
+    #[arg(long, value_name = "N", default_value_t = LIMITS.cgroups)]
     pub(crate) max_cgroups: usize,
     /// Interrupt lines with series of their own; the others are summed as 'other'
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = LIMITS.irqs)]
     pub(crate) max_irqs: usize,
     /// Price with this Profile instead of this machine's
     #[arg(long, value_name = "FILE")]
@@ -48,6 +53,8 @@ pub(crate) struct ServeArgs {
     pub(crate) no_profile: bool,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
     /// Watch for one second, print the metrics to standard output, and exit
     #[arg(long, conflicts_with = "listen")]
     pub(crate) once: bool,

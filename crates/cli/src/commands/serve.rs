@@ -1,5 +1,8 @@
 //! `swtch serve`.
 
+mod otlp;
+
+use self::otlp::Exporter;
 use crate::args::serve::ServeArgs;
 use crate::commands::dump;
 use crate::console::interrupted_by;
@@ -42,6 +45,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut server = if args.once { None } else { Some(listen(args.listen)?) };
     let ended = interrupted_by(&[SIGINT, SIGTERM, SIGHUP]).context("cannot listen for Ctrl-C")?;
     let mut watch = Watch::begin(args)?;
+    // After the capabilities were dropped: its thread needs none.
+    let mut exporter = Exporter::begin(&args.otlp)?;
     let Some(server) = &mut server else { return once(&mut watch, &ended) };
     announce(args, server.address()?, &watch)?;
     let asked = Arc::new(AtomicBool::new(false));
@@ -64,7 +69,14 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             if watch.sampled.elapsed() >= args.interval {
                 watch.sample();
             }
+            if let Some(exporter) = exporter.as_mut().filter(|exporter| exporter.is_due()) {
+                watch.export(exporter);
+            }
         }
+    }
+    if let Some(mut exporter) = exporter {
+        watch.export(&mut exporter);
+        exporter.end();
     }
     if let Some(flight) = watch.flight.take() {
         say(args, flight.end());
@@ -126,6 +138,8 @@ struct Watch {
     machine: MachineWatch,
     flight: Option<FlightRecorder>,
     counters: Counters,
+    /// Whether single processes are counted too.
+    with_processes: bool,
     model: Option<CostModel>,
     begun: Instant,
     sampled: Instant,
@@ -143,10 +157,14 @@ impl Watch {
         // Its threads give up their capabilities themselves.
         let flight = args.keep.options(dump::own_folder)?.map(FlightRecorder::begin).transpose()?;
         machine.drop_capabilities();
+        let processes = if args.otlp.otlp.is_some() { args.otlp.max_processes } else { 0 };
+        let limits =
+            Limits { cgroups: args.max_cgroups, irqs: args.max_irqs, processes, ..Limits::DEFAULT };
         let mut watch = Self {
             machine,
             flight,
-            counters: Counters::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
+            counters: Counters::new(limits),
+            with_processes: limits.processes > 0,
             model,
             begun: Instant::now(),
             sampled: Instant::now(),
@@ -173,6 +191,16 @@ impl Watch {
         }
     }
 
+    /// Hands the sums to a receiver of OTLP.
+    fn export(&mut self, exporter: &mut Exporter) {
+        if self.sampled.elapsed() >= FRESH {
+            self.sample();
+        }
+        let exports = exporter.push(&self.counters, &self.gauges);
+        self.counters.set_exports(&exports);
+        self.text = None;
+    }
+
     fn text(&mut self) -> Rc<str> {
         let text = self.text.take().unwrap_or_else(|| self.counters.text(&self.gauges).into());
         self.text = Some(Rc::clone(&text));
@@ -192,14 +220,17 @@ impl Watch {
         }
         self.counters.note_pods(PodNames::read(Path::new("/")));
         let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
-        self.counters.add_group_use(&uses, now_ns);
-        self.counters.note_groups(delta.counted.group_threads.keys(), now_ns);
+        self.counters.add_group_use(&uses);
+        self.counters.note_groups(delta.counted.group_threads.keys());
         let happened = prometheus::Delta {
             trace: delta.tables.view(&delta.header),
             cost_ns_by_kind: delta.counted.cost_ns_by_kind,
             quota_ns: delta.counted.quota_ns.as_ref(),
         };
         self.counters.add(&happened, self.model.as_ref(), now_ns);
+        if self.with_processes {
+            self.counters.add_processes(delta.tables.view(&delta.header), &otlp::program, now_ns);
+        }
         let system = &delta.system;
         self.counters.add_kernel(&KernelCounts {
             context_switches: system.context_switches,

@@ -6,11 +6,14 @@ use super::family::{
     CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
     CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
     INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES,
-    LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY,
+    LOST, MIGRATIONS, OBSERVED, OTLP_EXPORTS,
+    OTLP_REJECTED, PRESSURE, RECORDER, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY,
     RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE, SAMPLED_WINDOWS, SOFTIRQ_TIME,
     SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
+use super::processes::{ProcessSums, Processes};
 use super::series_limiter::{OTHER, SeriesLimiter};
+use super::unavailable::metric_of;
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_record::flight::FlightStatus;
@@ -33,11 +36,21 @@ pub struct Limits {
     pub cgroups: usize,
     /// Interrupt lines that have series of their own.
     pub irqs: usize,
+    /// CPUs that have series of their own.
+    pub cpus: usize,
+    /// Processes that have series of their own, for OTLP only.
+    pub processes: usize,
+}
+
+impl Limits {
+    /// Together at most some 500 series, whatever comes and goes: a cgroup has up to 13, a CPU 2, an interrupt line 2, and half as many cgroups and lines as
+    /// are shown may stand still for a while.
+    pub const DEFAULT: Self = Self { cgroups: 14, irqs: 14, cpus: 32, processes: 0 };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cgroups: 200, irqs: 200 }
+        Self::DEFAULT
     }
 }
 
@@ -81,6 +94,19 @@ pub struct KernelCounts {
     pub forks: Option<u64>,
 }
 
+/// What became of messages to a receiver of OTLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtlpExports {
+    /// Those that were received.
+    pub sent: u64,
+    /// Those that the receiver refused for good.
+    pub refused: u64,
+    /// Those that were given up because newer ones waited.
+    pub dropped: u64,
+    /// Figures in received messages that the receiver says it did not take.
+    pub rejected_points: u64,
+}
+
 /// Figures of the gauges. Absent ones are not shown.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
@@ -107,12 +133,15 @@ pub struct Gauges {
 pub struct Counters {
     sums: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
     distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
-    build: Vec<String>,
+    version: Option<String>,
+    recorder: Vec<String>,
     unavailable: BTreeMap<String, String>,
     rejected: Option<String>,
     flight: Option<FlightStatus>,
     cgroups: SeriesLimiter,
     irqs: SeriesLimiter,
+    cpus: usize,
+    processes: Processes,
     pods: PodNames,
     /// The names of the cgroups that have series of their own, by label.
     names: BTreeMap<String, CgroupName>,
@@ -124,12 +153,15 @@ impl Counters {
         Self {
             sums: BTreeMap::new(),
             distributions: BTreeMap::new(),
-            build: Vec::new(),
+            version: None,
+            recorder: Vec::new(),
             unavailable: BTreeMap::new(),
             rejected: None,
             flight: None,
             cgroups: SeriesLimiter::new(limits.cgroups, true),
             irqs: SeriesLimiter::new(limits.irqs, false),
+            cpus: limits.cpus,
+            processes: Processes::new(limits.processes),
             pods: PodNames::default(),
             names: BTreeMap::new(),
         }
@@ -158,17 +190,17 @@ impl Counters {
     pub fn add(&mut self, delta: &Delta<'_>, model: Option<&CostModel>, now_ns: u64) {
         let header = delta.trace.header;
         let provenance = &header.provenance;
-        self.build =
-            [label(&provenance.swtch_version), label(&provenance.recorder), reason(&provenance.why)].into();
+        self.version = Some(label(&provenance.swtch_version));
+        self.recorder = [label(&provenance.recorder), reason(&provenance.why)].into();
         self.unavailable.clear();
         for row in header.unavailable.iter().take(MOST_UNAVAILABLE) {
-            self.unavailable.insert(label(row.field.as_str()), reason(&row.reason));
+            self.unavailable.insert(label(&metric_of(row.field.as_str())), reason(&row.reason));
         }
         self.sum(&OBSERVED, &[], Some(header.duration_ns));
         self.add_totals(header);
         self.add_tasks(delta);
-        self.add_cgroups(delta, now_ns);
-        self.add_interrupts(&delta.trace.interrupts, now_ns);
+        self.add_cgroups(delta);
+        self.add_interrupts(&delta.trace.interrupts);
         self.add_distributions(delta);
         self.add_estimate(delta, model);
         self.review(now_ns);
@@ -181,10 +213,10 @@ impl Counters {
         self.sum(&KERNEL_FORKS, &[], kernel.forks);
     }
 
-    /// Adds what cgroups used up to `now_ns`. The first that are named have series of their own.
-    pub fn add_group_use(&mut self, groups: &[GroupUse], now_ns: u64) {
+    /// Adds what cgroups used. The first that are named have series of their own.
+    pub fn add_group_use(&mut self, groups: &[GroupUse]) {
         for group in groups {
-            let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0), now_ns);
+            let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0));
             let name = name.as_str();
             self.sum(&CGROUP_PERIODS, &[name], group.periods);
             self.sum(&CGROUP_THROTTLED_PERIODS, &[name], group.throttled_periods);
@@ -225,16 +257,49 @@ impl Counters {
     }
 
     /// Cgroups that exist, though they may do nothing.
-    pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>, now_ns: u64) {
+    pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>) {
         for path in paths {
-            self.cgroup(path, 0, now_ns);
+            self.cgroup(path, 0);
         }
     }
 
     /// Everything as OpenMetrics text.
     pub fn text(&self, gauges: &Gauges) -> String {
+        self.exposition(gauges).text()
+    }
+
+    /// What the processes with series of their own did.
+    pub(crate) fn processes(&self) -> &BTreeMap<u32, ProcessSums> {
+        self.processes.sums()
+    }
+
+    /// Adds what processes did up to `now_ns`. `program` names the program of a process that is there.
+    pub fn add_processes(
+        &mut self,
+        trace: TraceView<'_>,
+        program: &dyn Fn(u32) -> Option<String>,
+        now_ns: u64,
+    ) {
+        self.processes.add(trace.in_scope(), program, now_ns);
+    }
+
+    /// Sets what became of messages to a receiver of OTLP.
+    pub fn set_exports(&mut self, exports: &OtlpExports) {
+        let by_outcome =
+            [("sent", exports.sent), ("refused", exports.refused), ("dropped", exports.dropped)];
+        let sums = by_outcome.into_iter().map(|(outcome, sum)| (&OTLP_EXPORTS, vec![outcome.to_owned()], sum));
+        for (family, labels, sum) in sums.chain([(&OTLP_REJECTED, Vec::new(), exports.rejected_points)]) {
+            self.sums.entry(family.stem).or_default().insert(labels, sum);
+        }
+    }
+
+    /// Every series, in one place for all formats.
+    pub(crate) fn exposition(&self, gauges: &Gauges) -> Exposition {
         let mut exposition = Exposition::new(&self.sums, &self.distributions);
-        exposition.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
+        if let Some(version) = &self.version {
+            exposition.gauge(&BUILD, std::slice::from_ref(version), Some(1.0));
+            exposition.gauge(&RECORDER, &self.recorder, Some(1.0));
+        }
         let rejected = self.rejected.iter().map(|why| ("window".to_owned(), why.clone()));
         for (what, why) in self.unavailable.clone().into_iter().chain(rejected) {
             exposition.gauge(&UNAVAILABLE, &[what, why], Some(1.0));
@@ -271,12 +336,12 @@ impl Counters {
             let labels = [path.clone(), kind.name().to_owned(), label(name)].into_iter().chain(labels);
             exposition.gauge(&CGROUP_INFO, &labels.collect::<Vec<_>>(), Some(1.0));
         }
-        exposition.text()
+        exposition
     }
 
     /// The label under which what a cgroup did is counted.
-    fn cgroup(&mut self, path: &str, weight: u64, now_ns: u64) -> String {
-        let Some(label) = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns)) else {
+    fn cgroup(&mut self, path: &str, weight: u64) -> String {
+        let Some(label) = cgroup_label(path).filter(|path| self.cgroups.note(path, weight)) else {
             let other = || CgroupName { name: OTHER.to_owned(), ..CgroupName::default() };
             self.names.entry(OTHER.to_owned()).or_insert_with(other);
             return OTHER.to_owned();
@@ -348,7 +413,8 @@ impl Counters {
     fn add_tasks(&mut self, delta: &Delta<'_>) {
         let counts = !delta.trace.header.lacks(&fields::CPUS);
         for row in delta.trace.cpus.iter().filter(|_| counts) {
-            let cpu = row.cpu.to_string();
+            let shown = (row.cpu as usize) < self.cpus;
+            let cpu = if shown { row.cpu.to_string() } else { OTHER.to_owned() };
             self.sum(&CPU_SWITCHES, &[&cpu, "task"], Some(row.switches));
             self.sum(&CPU_SWITCHES, &[&cpu, "idle"], Some(row.idle_switches));
         }
@@ -363,11 +429,11 @@ impl Counters {
         }
         if quota_ns.is_none() {
             let why = "whether a task waited for a CPU or for its quota was not recorded".to_owned();
-            self.unavailable.entry(fields::TASKS_QUOTA_NS.to_string()).or_insert(why);
+            self.unavailable.entry(metric_of(fields::TASKS_QUOTA_NS.as_str())).or_insert(why);
         }
     }
 
-    fn add_cgroups(&mut self, delta: &Delta<'_>, now_ns: u64) {
+    fn add_cgroups(&mut self, delta: &Delta<'_>) {
         let mut groups: BTreeMap<&str, CgroupRow> = BTreeMap::new();
         if delta.trace.cgroups.is_empty() {
             for task in delta.trace.in_scope() {
@@ -380,7 +446,7 @@ impl Counters {
             }
             if groups.is_empty() && !delta.trace.tasks.is_empty() {
                 let why = "which task is in which cgroup was not recorded".to_owned();
-                self.unavailable.insert(fields::CGROUPS_CONTEXT_SWITCHES.to_string(), why);
+                self.unavailable.insert(metric_of(fields::CGROUPS_CONTEXT_SWITCHES.as_str()), why);
             }
         }
         let mut rows: Vec<(&str, &CgroupRow)> = groups.iter().map(|(path, row)| (*path, row)).collect();
@@ -390,7 +456,7 @@ impl Counters {
             rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.voluntary + row.involuntary));
         }
         for (path, row) in rows {
-            let name = self.cgroup(path, row.run_ns, now_ns);
+            let name = self.cgroup(path, row.run_ns);
             let name = name.as_str();
             self.sum(&CGROUP_SWITCHES, &[name, "voluntary"], Some(row.voluntary));
             self.sum(&CGROUP_SWITCHES, &[name, "involuntary"], Some(row.involuntary));
@@ -414,14 +480,14 @@ impl Counters {
         }
     }
 
-    fn add_interrupts(&mut self, rows: &[InterruptRow], now_ns: u64) {
+    fn add_interrupts(&mut self, rows: &[InterruptRow]) {
         // Where a line has rows of single CPUs, it has one of all besides.
         for row in rows.iter().filter(|row| row.cpu.is_none()) {
             let line = label(&row.line);
             match row.kind {
                 InterruptKind::Hard => {
                     let name = label(&row.name);
-                    let shown = self.irqs.note(&irq_key(&line, &name), row.count, now_ns);
+                    let shown = self.irqs.note(&irq_key(&line, &name), row.count);
                     let labels = if shown { [line.as_str(), name.as_str()] } else { [OTHER, ""] };
                     self.sum(&INTERRUPTS, &labels, Some(row.count));
                     self.sum(&INTERRUPT_TIME, &labels, row.ns);
@@ -475,7 +541,7 @@ impl Counters {
     fn add_estimate(&mut self, delta: &Delta<'_>, model: Option<&CostModel>) {
         let Some(model) = model else {
             let why = "it takes a Profile of this machine; 'swtch measure --quick' makes one".to_owned();
-            self.unavailable.insert(fields::SWITCH_COST_ESTIMATE.to_string(), why);
+            self.unavailable.insert(metric_of(fields::SWITCH_COST_ESTIMATE.as_str()), why);
             return;
         };
         let tables = Tables { tasks: delta.trace.tasks.clone(), ..Tables::default() };

@@ -13,11 +13,13 @@ use swtch_trace::tables::HistogramRow;
 
 /// Counts in a dozen classes, and their sum.
 #[derive(Clone, Debug)]
-pub(super) struct Distribution {
+pub(crate) struct Distribution {
     /// Upper bounds of all classes but the last, ns.
-    bounds_ns: &'static [u64],
-    counts: Vec<u64>,
-    sum_ns: u64,
+    pub(crate) bounds_ns: &'static [u64],
+    /// One more than bounds.
+    pub(crate) counts: Vec<u64>,
+    /// Of all values, ns.
+    pub(crate) sum_ns: u64,
 }
 
 impl Distribution {
@@ -38,10 +40,14 @@ impl Distribution {
     }
 }
 
+/// What a series has.
 #[derive(Clone, Debug)]
-enum SeriesValue {
+pub(crate) enum SeriesValue {
+    /// A sum that never goes back; of time in ns.
     Count(u64),
+    /// A figure of the moment.
     Number(f64),
+    /// Values by class.
     Distribution(Distribution),
 }
 
@@ -69,7 +75,7 @@ impl SeriesValue {
 
 /// All series, as they are to be written.
 #[derive(Debug, Default)]
-pub(super) struct Exposition {
+pub(crate) struct Exposition {
     series: HashMap<&'static str, Vec<(Vec<String>, SeriesValue)>>,
 }
 
@@ -98,6 +104,14 @@ impl Exposition {
         }
     }
 
+    /// All metrics that have series, with these: the values of their labels, and what they have.
+    pub(crate) fn families(&self) -> impl Iterator<Item = (&'static Family, &[(Vec<String>, SeriesValue)])> {
+        families().iter().filter_map(|family| {
+            let series = self.series.get(family.stem).filter(|series| !series.is_empty())?;
+            Some((*family, series.as_slice()))
+        })
+    }
+
     /// The text. Metrics without series are left out.
     pub(super) fn text(self) -> String {
         let mut registry = Registry::default();
@@ -111,10 +125,7 @@ impl Exposition {
 
 impl Collector for Exposition {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        for family in families() {
-            let Some(series) = self.series.get(family.stem).filter(|series| !series.is_empty()) else {
-                continue;
-            };
+        for (family, series) in self.families() {
             let kind = match family.kind {
                 FamilyKind::Counter => MetricType::Counter,
                 FamilyKind::Gauge => MetricType::Gauge,

@@ -15,9 +15,9 @@ pub enum FamilyKind {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Family {
     /// Its name without unit and ending.
-    pub(super) stem: &'static str,
+    pub(crate) stem: &'static str,
     /// Its unit, at the end of the name: `seconds`, `bytes`.
-    pub(super) unit: Option<&'static str>,
+    pub(crate) unit: Option<&'static str>,
     /// What it is.
     pub kind: FamilyKind,
     /// What distinguishes its series.
@@ -59,10 +59,11 @@ macro_rules! families {
 }
 
 families! {
-    BUILD = GAUGE, "swtch_build_info", ["version", "recorder", "why"],
-        "Always 1: the version of swtch, where its figures come from, and why from there.";
+    BUILD = GAUGE, "swtch_build_info", ["version"], "Always 1: the version of swtch.";
+    RECORDER = GAUGE, "swtch_recorder_info", ["recorder", "why"],
+        "Always 1: where the figures come from, and why from there.";
     UNAVAILABLE = GAUGE, "swtch_unavailable_info", ["what", "why"],
-        "Always 1: a figure that this machine does not give. Its metric is absent, not zero.";
+        "Always 1: a metric that this machine does not give, or a figure that has none. It is absent, not zero.";
     OBSERVED = TIME, "swtch_observed", [], "Time that was watched or recorded.";
     SWITCHES = COUNTER, "swtch_context_switches", ["kind"],
         "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task (from_idle). A switch to the idle task is one of the task's.";
@@ -123,6 +124,10 @@ families! {
         "Hardware interrupts by the kernel's own count (intr in /proc/stat).";
     KERNEL_FORKS = COUNTER, "swtch_kernel_forks", [],
         "Processes and threads created, by the kernel's own count (processes in /proc/stat).";
+    OTLP_EXPORTS = COUNTER, "swtch_otlp_exports", ["outcome"],
+        "Messages to --otlp: received (sent), refused for good (refused), or given up because newer ones waited (dropped).";
+    OTLP_REJECTED = COUNTER, "swtch_otlp_rejected_points", [],
+        "Figures in messages that were received which the receiver says it did not take.";
     KEPT = (FamilyKind::Gauge, Some("seconds")), "swtch_kept", [],
         "Time whose events are in memory, for a Trace of what just happened (serve --keep). Where memory is too little, it is shorter than what was asked for.";
     KEPT_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_kept_memory", [], "Memory of the events that are kept.";

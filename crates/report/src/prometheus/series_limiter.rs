@@ -1,25 +1,25 @@
-//! Decides which of many names have a series of their own. Their number never exceeds the limit, and the other names share the label `other`.
+//! Decides which of many names have a series of their own. At most `most` of them grow, and the other names share the label `other`.
 //!
-//! A name keeps its series while it does something and there is room. A name's counter counts the events while the name is shown, and `other`
-//! counts them while it is not. So neither counter ever goes back, and each event is counted in exactly one of them. A name that is given up
-//! for a busier one stays unchanged for [`STILL_NS`] before its series ends. A scraper that reads less often therefore misses none of its counts.
-//! Events of that time are already counted in `other`.
+//! A name keeps its series while it is there and does something. A name's counter counts the events while its series grows, and `other`
+//! counts them while it does not. So neither counter ever goes back, and each event is counted in exactly one of them. A name that is gone, or
+//! that is given up for a busier one, gives its place away at once. Its series stays unchanged for [`STILL_NS`] before it ends, so that a scraper
+//! that reads less often misses none of its counts. Half as many series as grow may stand still like that; the oldest end earlier.
 
 use std::collections::HashMap;
 
 /// The label of all that have none of their own. Cgroups begin with a slash, and no interrupt is called so.
 pub(super) const OTHER: &str = "other";
-/// How long a series stays unchanged before it ends. Also the interval between two searches for the busiest names.
+/// How long a series stays unchanged before it ends. Also the interval between two searches for names that are busier than those shown.
 pub(super) const STILL_NS: u64 = 300_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// A series of its own, though it may be unchanged.
     shown: bool,
-    /// When it was given up for another; nothing is added any more.
+    /// When it gave its place away; nothing is added any more.
     left_ns: Option<u64>,
-    /// When it was last there.
-    seen_ns: u64,
+    /// Whether it was noted since the last review.
+    there: bool,
     /// Its events since the last search for the busiest names.
     weight: u64,
 }
@@ -29,34 +29,40 @@ impl Entry {
     fn grows(&self) -> bool {
         self.shown && self.left_ns.is_none()
     }
+
+    /// Whether it is there, does something and has no series that grows.
+    fn wants(&self) -> bool {
+        !self.grows() && self.weight > 0 && self.there
+    }
 }
 
 /// The names.
 #[derive(Clone, Debug)]
 pub(super) struct SeriesLimiter {
     most: usize,
-    /// Whether names that are absent for a while lose their series, even if no other name needs it.
+    /// Whether names that are absent lose their series, even if no other name needs it.
     come_and_go: bool,
     entries: HashMap<String, Entry>,
-    /// Entries with a series of their own.
+    /// Entries whose series grow.
     count: usize,
-    reviewed_ns: Option<u64>,
+    /// When busier names were searched for last.
+    searched_ns: Option<u64>,
 }
 
 impl SeriesLimiter {
     pub(super) fn new(most: usize, come_and_go: bool) -> Self {
-        Self { most, come_and_go, entries: HashMap::new(), count: 0, reviewed_ns: None }
+        Self { most, come_and_go, entries: HashMap::new(), count: 0, searched_ns: None }
     }
 
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
-    pub(super) fn note(&mut self, name: &str, weight: u64, now_ns: u64) -> bool {
-        let new = Entry { shown: false, left_ns: None, seen_ns: now_ns, weight: 0 };
+    pub(super) fn note(&mut self, name: &str, weight: u64) -> bool {
+        let new = Entry { shown: false, left_ns: None, there: true, weight: 0 };
         let entry = self.entries.entry(name.to_owned()).or_insert(new);
-        entry.seen_ns = now_ns;
+        entry.there = true;
         entry.weight = entry.weight.saturating_add(weight);
-        if !entry.shown && self.count < self.most {
+        if !entry.grows() && self.count < self.most {
             self.count += 1;
-            entry.shown = true;
+            (entry.shown, entry.left_ns) = (true, None);
         }
         entry.grows()
     }
@@ -77,56 +83,86 @@ impl SeriesLimiter {
         wanted.map(|(name, entry)| (entry.weight, name.clone())).collect()
     }
 
-    /// Finds the busiest names, at most once in [`STILL_NS`]. Returns the names whose series end.
+    /// After every name that is there was noted: gives the places of those that are gone to the busiest, and once in [`STILL_NS`] those of quiet
+    /// ones to busier ones. Returns the names whose series end.
     pub(super) fn review(&mut self, now_ns: u64) -> Vec<String> {
-        let last_ns = *self.reviewed_ns.get_or_insert(now_ns);
-        if now_ns.saturating_sub(last_ns) < STILL_NS {
-            return Vec::new();
+        if self.come_and_go {
+            self.take_leave(|entry| entry.grows() && !entry.there, now_ns);
         }
-        self.reviewed_ns = Some(now_ns);
-        let old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= STILL_NS;
-        let come_and_go = self.come_and_go;
-        let gone = |entry: &Entry| old(entry.seen_ns) && (come_and_go || !entry.shown);
-        let over = |entry: &Entry| entry.left_ns.is_some_and(old) || gone(entry);
-        let ended = self.weights(|entry| entry.shown && over(entry)).into_iter();
-        let ended: Vec<String> = ended.map(|(_, name)| name).collect();
-        for name in &ended {
-            if let Some(entry) = self.entries.get_mut(name) {
-                (entry.shown, entry.left_ns) = (false, None);
-            }
+        let searched_ns = *self.searched_ns.get_or_insert(now_ns);
+        let searches = now_ns.saturating_sub(searched_ns) >= STILL_NS;
+        if searches {
+            self.give_way(now_ns);
         }
-        self.count -= ended.len();
-        self.entries.retain(|_, entry| !gone(entry));
-        self.give_room(now_ns);
-        for entry in self.entries.values_mut() {
-            entry.weight = 0;
+        self.give_room();
+        if searches {
+            self.searched_ns = Some(now_ns);
+            self.entries.values_mut().for_each(|entry| entry.weight = 0);
         }
+        let ended = self.ended(now_ns);
+        // A name without a series that is not there now leaves nothing behind.
+        self.entries.retain(|_, entry| entry.shown || entry.there);
+        self.entries.values_mut().for_each(|entry| entry.there = false);
         ended
     }
 
-    /// Gives the free series to the busiest names without one. If none is free, names with less than half as many events begin to leave.
-    fn give_room(&mut self, now_ns: u64) {
-        let mut hidden = self.weights(|entry| !entry.shown && entry.weight > 0);
-        hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
-        let mut hidden = hidden.into_iter();
-        for (_, name) in hidden.by_ref().take(self.most.saturating_sub(self.count)) {
-            self.count += 1;
-            if let Some(entry) = self.entries.get_mut(&name) {
-                entry.shown = true;
-            }
+    /// Their series stand still from now on.
+    fn take_leave(&mut self, wanted: impl Fn(&Entry) -> bool, now_ns: u64) {
+        for entry in self.entries.values_mut().filter(|entry| wanted(entry)) {
+            entry.left_ns = Some(now_ns);
+            self.count -= 1;
         }
-        // Each name that is already leaving makes room for one of these.
-        let leaving = self.entries.values().filter(|entry| entry.left_ns.is_some()).count();
+    }
+
+    /// Quiet names leave for those without a series that have more than twice as many events.
+    fn give_way(&mut self, now_ns: u64) {
+        let free = self.most.saturating_sub(self.count);
+        let mut hidden = self.weights(|entry| entry.wants());
+        hidden.sort_by(|one, other| other.cmp(one));
         let mut quiet = self.weights(Entry::grows);
         quiet.sort();
-        for ((busy, _), (weight, name)) in hidden.skip(leaving).zip(quiet) {
+        for ((busy, _), (weight, name)) in hidden.into_iter().skip(free).zip(quiet) {
             if busy <= weight.saturating_mul(2) {
                 break;
             }
             if let Some(entry) = self.entries.get_mut(&name) {
                 entry.left_ns = Some(now_ns);
+                self.count -= 1;
             }
         }
+    }
+
+    /// Gives the free places to the busiest names without a growing series. One that stood still goes on.
+    fn give_room(&mut self) {
+        let free = self.most.saturating_sub(self.count);
+        if free == 0 {
+            return;
+        }
+        let mut hidden = self.weights(|entry| entry.wants());
+        hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
+        for (_, name) in hidden.into_iter().take(free) {
+            if let Some(entry) = self.entries.get_mut(&name) {
+                (entry.shown, entry.left_ns) = (true, None);
+                self.count += 1;
+            }
+        }
+    }
+
+    /// Takes out the series that stood still for long enough, and the oldest of those beyond the limit.
+    fn ended(&mut self, now_ns: u64) -> Vec<String> {
+        let still = self.entries.iter().filter_map(|(name, entry)| Some((entry.left_ns?, name.clone())));
+        let mut still: Vec<(u64, String)> = still.collect();
+        still.sort();
+        let beyond = still.len().saturating_sub(self.most.div_ceil(2));
+        let old = |left_ns: u64| now_ns.saturating_sub(left_ns) >= STILL_NS;
+        let over = still.into_iter().enumerate().filter(|(at, (left_ns, _))| *at < beyond || old(*left_ns));
+        let ended: Vec<String> = over.map(|(_, (_, name))| name).collect();
+        for name in &ended {
+            if let Some(entry) = self.entries.get_mut(name) {
+                (entry.shown, entry.left_ns) = (false, None);
+            }
+        }
+        ended
     }
 }
 
@@ -139,61 +175,92 @@ mod tests {
     #[test]
     fn there_are_never_more_than_asked_for() {
         let mut shown = SeriesLimiter::new(2, true);
-        let given: Vec<bool> = ["/a", "/b", "/c"].iter().map(|name| shown.note(name, 1, 0)).collect();
+        let given: Vec<bool> = ["/a", "/b", "/c"].iter().map(|name| shown.note(name, 1)).collect();
         assert_eq!(given, [true, true, false]);
-        assert!(shown.note("/a", 1, SECOND) && !shown.note("/c", 100, SECOND));
+        assert!(shown.note("/a", 1) && !shown.note("/c", 100));
         assert_eq!(shown.review(SECOND), Vec::<String>::new());
-        assert!(!SeriesLimiter::new(0, true).note("/a", 1, 0));
+        assert!(!SeriesLimiter::new(0, true).note("/a", 1));
     }
 
-    #[test]
-    fn a_busier_one_takes_the_place_after_it_stood_still() {
-        let mut shown = SeriesLimiter::new(2, true);
-        let work = |shown: &mut SeriesLimiter, now_ns: u64, weights: [u64; 3]| {
-            let mut given = Vec::new();
-            for (name, weight) in ["/a", "/b", "/c"].into_iter().zip(weights) {
-                given.push(shown.note(name, weight, now_ns));
-            }
-            given
-        };
-        work(&mut shown, 0, [1, 1, 1]);
-        shown.review(0);
-        assert_eq!(work(&mut shown, SECOND, [10, 3, 9]), [true, true, false]);
-        assert_eq!(shown.review(STILL_NS), Vec::<String>::new(), "it begins to leave");
-        assert_eq!(work(&mut shown, STILL_NS, [10, 3, 9]), [true, false, false], "/b stands still");
-        assert!(shown.has("/a") && !shown.has("/b"));
-        work(&mut shown, 2 * STILL_NS, [10, 3, 9]);
-        assert_eq!(shown.review(2 * STILL_NS), ["/b"]);
-        assert_eq!(work(&mut shown, 2 * STILL_NS + 1, [10, 3, 9]), [true, false, true]);
-        // A little more is not enough.
-        assert_eq!(shown.review(3 * STILL_NS), Vec::<String>::new());
-        assert_eq!(work(&mut shown, 4 * STILL_NS - 1, [10, 11, 9]), [true, false, true]);
-        assert_eq!(shown.review(4 * STILL_NS), Vec::<String>::new());
-        assert_eq!(work(&mut shown, 4 * STILL_NS, [10, 11, 9]), [true, false, true]);
-    }
-
-    #[test]
-    fn who_is_gone_leaves_its_place_and_no_trace() {
-        let mut shown = SeriesLimiter::new(1, true);
-        assert!(shown.note("/gone", 5, 0));
-        assert!(!shown.note("/next", 1, 0));
-        shown.review(0);
-        for second in 1..=300 {
-            assert!(!shown.note("/next", 1, second * SECOND));
+    fn work(shown: &mut SeriesLimiter, weights: [u64; 3]) -> [bool; 3] {
+        let mut given = [false; 3];
+        for ((given, name), weight) in given.iter_mut().zip(["/a", "/b", "/c"]).zip(weights) {
+            *given = shown.note(name, weight);
         }
-        assert_eq!(shown.review(STILL_NS), ["/gone"]);
-        assert_eq!(shown.entries.len(), 1);
-        assert!(shown.note("/next", 1, STILL_NS));
+        given
+    }
+
+    #[test]
+    fn a_busier_one_takes_the_place_of_a_quiet_one() {
+        let mut shown = SeriesLimiter::new(2, true);
+        work(&mut shown, [1, 1, 1]);
+        shown.review(1);
+        assert_eq!(work(&mut shown, [10, 3, 9]), [true, true, false]);
+        assert_eq!(shown.review(STILL_NS), Vec::<String>::new(), "too early");
+        assert_eq!(work(&mut shown, [10, 3, 9]), [true, true, false]);
+        assert_eq!(shown.review(STILL_NS + 1), Vec::<String>::new(), "/b stands still");
+        assert_eq!(work(&mut shown, [10, 3, 9]), [true, false, true]);
+        assert_eq!(work(&mut shown, [10, 3, 9]), [true, false, true]);
+        assert_eq!(shown.review(2 * STILL_NS + 2), ["/b"]);
+        // A little more is not enough.
+        assert_eq!(work(&mut shown, [10, 11, 9]), [true, false, true]);
+        assert_eq!(shown.review(3 * STILL_NS + 2), Vec::<String>::new());
+        assert_eq!(work(&mut shown, [10, 11, 9]), [true, false, true]);
+    }
+
+    #[test]
+    fn the_place_of_one_that_is_gone_goes_to_the_busiest_at_once() {
+        let mut shown = SeriesLimiter::new(1, true);
+        assert!(shown.note("/gone", 5));
+        assert!(!shown.note("/next", 1) && !shown.note("/busy", 2));
+        shown.review(1);
+        assert!(!shown.note("/next", 1) && !shown.note("/busy", 2));
+        assert_eq!(shown.review(SECOND), Vec::<String>::new(), "its series stands still");
+        assert!(!shown.note("/next", 1) && shown.note("/busy", 2));
+        assert!(!shown.note("/gone", 1), "what comes back finds its place taken");
+        shown.note("/busy", 2);
+        assert_eq!(shown.review(SECOND + STILL_NS), ["/gone"]);
+    }
+
+    #[test]
+    fn a_service_that_is_started_again_goes_on_where_it_was() {
+        let mut shown = SeriesLimiter::new(2, true);
+        assert!(shown.note("/service", 5));
+        shown.review(1);
+        assert_eq!(shown.review(SECOND), Vec::<String>::new());
+        assert!(!shown.has("/service"), "it is gone");
+        assert!(shown.note("/service", 5));
+        assert_eq!(shown.review(2 * STILL_NS), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ten_thousand_that_come_and_go_are_bounded_and_blind_to_no_busy_one() {
+        let mut shown = SeriesLimiter::new(20, true);
+        let mut ended = 0;
+        for second in 1..=1_000 {
+            let now_ns = second * 10 * SECOND;
+            for number in 0..10 {
+                shown.note(&format!("/burst/{second}-{number}"), 1);
+            }
+            if second > 500 {
+                shown.note("/busy", 1_000);
+            }
+            ended += shown.review(now_ns).len();
+            let series = shown.entries.values().filter(|entry| entry.shown).count();
+            assert!(series <= 30 && shown.entries.len() <= 50, "{series} of {}", shown.entries.len());
+            assert!(second < 502 || shown.has("/busy"), "after {second}");
+        }
+        assert!(ended > 9_000, "{ended}");
     }
 
     #[test]
     fn what_does_not_come_and_go_keeps_its_series_while_it_is_quiet() {
         let mut shown = SeriesLimiter::new(1, false);
-        assert!(shown.note("quiet", 5, 0));
-        shown.review(0);
-        assert_eq!(shown.review(STILL_NS), Vec::<String>::new());
-        assert!(!shown.note("busy", 1, STILL_NS + 1) && shown.has("quiet"));
-        assert_eq!(shown.review(2 * STILL_NS), Vec::<String>::new());
-        assert!(!shown.has("quiet"), "it gives way to a busy one");
+        assert!(shown.note("quiet", 5));
+        shown.review(1);
+        assert_eq!(shown.review(STILL_NS + 1), Vec::<String>::new());
+        assert!(!shown.note("busy", 1) && shown.has("quiet"));
+        assert_eq!(shown.review(2 * STILL_NS + 1), Vec::<String>::new());
+        assert!(!shown.has("quiet") && shown.has("busy"), "it gives way to a busy one");
     }
 }
