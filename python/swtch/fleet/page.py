@@ -8,7 +8,7 @@ from typing import Any
 
 from .._html import answer_and_table
 from .._text import figure
-from .text import RELEASE_HEADER, SERVICE_HEADER, basis, release_rows, service_rows
+from .text import RELEASE_HEADER, SERVICE_HEADER, basis, changed, release_rows, service_rows
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
@@ -21,7 +21,7 @@ summary { cursor: pointer; } h1 { font-size: 1.2rem; } h2 { font-size: 1.05rem; 
 def page(document: Mapping[str, Any]) -> str:
     """The whole page."""
     services = document["services"]
-    changed = [one for one in services if (one["since_release"] or {}).get("verdict") in ("worse", "better")]
+    moved = changed(services)
     parts = [
         f"<h1>{escape(document['answer'])}</h1>",
         f"<p>{escape(basis(document))}</p>",
@@ -29,10 +29,10 @@ def page(document: Mapping[str, Any]) -> str:
         "<h2>Services, the dearest first</h2>",
         _table([*SERVICE_HEADER, "machines that switch most"], _services(services, document)),
     ]
-    if changed:
+    if moved:
         parts += [
             "<h2>Changed with their last release</h2>",
-            answer_and_table("", RELEASE_HEADER, release_rows(changed)),
+            answer_and_table("", RELEASE_HEADER, release_rows(moved)),
         ]
     if document["outliers"]:
         rows = [[one["machine"], one["metric"], one["why"]] for one in document["outliers"]]

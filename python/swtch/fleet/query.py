@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Any]
 """Arrays of numpy by the name of their column."""
-LEAST_OF_STEP = 0.1
-"""A row that saw less of its step says too little about it."""
+LEAST_S, LEAST_OF_STEP = 1.0, 0.1
+"""A row that saw less than either says too little: one is for steps of hours, which a Trace or a restart leaves short, the other for steps of seconds."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ def open_tables(database: duckdb.DuckDBPyConnection, directories: list[Path], st
 
 
 def _usable(step_s: int) -> str:
-    return f"(switches >= 0 AND run_seconds >= 0 AND seconds >= {LEAST_OF_STEP * step_s})"
+    return f"(switches >= 0 AND run_seconds >= 0 AND seconds >= {min(LEAST_S, LEAST_OF_STEP * step_s)})"
 
 
 def size(database: duckdb.DuckDBPyConnection, step_s: int) -> Rows:

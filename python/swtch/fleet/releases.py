@@ -1,7 +1,7 @@
 """Whether a service switches more since its last release, for each second of CPU time.
 
 Switches for each second of CPU time do not follow the traffic as switches a second do. What they still have of it is taken off in two steps: the median
-of all services in the same step, and the service's own line over its load. What is left is averaged by day, since steps of one day are alike. Days before
+of all services in the same step, and the service's own line over its load. The rest is averaged by day, since steps of one day are alike. Days before
 are compared with days after by Student's t, with an interval that holds for all services that are tested together (Bonferroni).
 """
 
@@ -56,7 +56,7 @@ class Release:
 
 @dataclass
 class Change:
-    """What came with it."""
+    """The comparison of both sides."""
 
     release: Release
     ratio: float | None = None

@@ -55,7 +55,7 @@ TABLES = {"services": SERVICES, "machines": MACHINES}
 
 @dataclass
 class Gains:
-    """What was gained, by step, machine and service, until it is written."""
+    """Sums by step, machine and service, until they are written."""
 
     services: dict[tuple[float, str, str, str | None], dict[str, float]] = field(default_factory=dict)
     machines: dict[tuple[float, str], dict[str, Any]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Gains:
             row[name] = row.get(name, 0.0) + value
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of both tables. A service was observed for as long as its machine was, where nothing else is known."""
+        """The rows of both tables. A service was observed while its machine was, where nothing else is known."""
         services, machines = [], []
         for (at, machine, name, version), row in self.services.items():
             seconds = row.get("seconds", self.machines.get((at, machine), {}).get("seconds"))

@@ -18,10 +18,10 @@ def text(document: Mapping[str, Any], top: int) -> str:
     lines += service_table(services[:top])
     if len(services) > top:
         lines.append(f"and {len(services) - top} more services; --top {len(services)} shows them")
-    changed = [one for one in services if (one["since_release"] or {}).get("verdict") in ("worse", "better")]
-    if changed:
+    moved = changed(services)
+    if moved:
         lines += ["", "Changed with their last release:"]
-        lines += release_table(changed)
+        lines += release_table(moved)
     if document["outliers"]:
         lines += ["", "Odd machines:"]
         lines += [
@@ -31,6 +31,12 @@ def text(document: Mapping[str, Any], top: int) -> str:
             lines.append(f"{_LINKED}and {len(document['outliers']) - top} more; --json has all")
     lines += ["", basis(document)]
     return "\n".join(lines + document["notes"]) + "\n"
+
+
+def changed(services: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that are worse or better since their last release, the worst first."""
+    found = [one for one in services if (one["since_release"] or {}).get("verdict") in ("worse", "better")]
+    return sorted(found, key=lambda one: -float(one["since_release"]["ratio"]))
 
 
 def basis(document: Mapping[str, Any]) -> str:

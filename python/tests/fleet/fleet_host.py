@@ -1,4 +1,4 @@
-"""A Prometheus of Debian that scrapes made-up machines, and knows a week of others."""
+"""A Prometheus of Debian that scrapes made-up machines, and knows a week of others; messages of OTLP."""
 
 from __future__ import annotations
 
@@ -184,3 +184,76 @@ def wait_for(url: str, query: str, least: float) -> None:
             return
         time.sleep(0.1)
     raise AssertionError(f"{query} is {found}")
+
+
+def messages(resets: bool = False, temporality: int = 2) -> list[dict[str, object]]:
+    """A minute of OTLP of a process and of `swtch serve` on one machine: 100 and 50 switches a second, and a restart after 30 s."""
+    found = []
+    start = 1_793_491_200
+    for second in range(0, 70, 10):
+        since = second - 30 if resets and second >= 30 else second
+        at = str((start + second) * 10**9)
+
+        def number(value: float, **labels: str) -> dict[str, object]:
+            return {
+                "timeUnixNano": at,
+                "startTimeUnixNano": str((start + second - since) * 10**9),
+                "asDouble": value,
+                "attributes": [{"key": key, "value": {"stringValue": text}} for key, text in labels.items()],
+            }
+
+        def total(name: str, *points: dict[str, object]) -> dict[str, object]:
+            return {
+                "name": name,
+                "sum": {
+                    "aggregationTemporality": temporality,
+                    "isMonotonic": True,
+                    "dataPoints": list(points),
+                },
+            }
+
+        process = [
+            total(
+                "process.context_switches",
+                number(80.0 * since, **{"process.context_switch.type": "voluntary"}),
+                number(20.0 * since, **{"process.context_switch.type": "involuntary"}),
+            ),
+            total("process.cpu.time", number(0.25 * since)),
+        ]
+        labels = {
+            "cgroup": "/a",
+            "kind": "container",
+            "namespace": "shop",
+            "pod": "cart-7d4b9c6f5d-x2x9z",
+            "container": "cart",
+        }
+        serve = [
+            {
+                "name": "swtch.cgroup_info",
+                "gauge": {"dataPoints": [number(1, **labels, image="shop/cart:3")]},
+            },
+            total("swtch.cgroup.context_switches", number(50.0 * since, cgroup="/a", kind="voluntary")),
+            total("swtch.cgroup.run_seconds", number(0.5 * since, cgroup="/a")),
+            total("swtch.observed", number(1.0 * since)),
+            total(
+                "swtch.context_switches",
+                number(50.0 * since, kind="voluntary"),
+                number(9.0 * since, kind="from_idle"),
+            ),
+            total(
+                "swtch.switch_cost_estimate",
+                number(1e-4 * since, bound="low"),
+                number(4e-4 * since, bound="high"),
+            ),
+        ]
+        for host, service, metrics in (("a", "billing", process), ("b", "", serve)):
+            about = [{"key": "host.name", "value": {"stringValue": host}}]
+            about += [{"key": "service.name", "value": {"stringValue": service}}] if service else []
+            found.append(
+                {
+                    "resourceMetrics": [
+                        {"resource": {"attributes": about}, "scopeMetrics": [{"metrics": metrics}]}
+                    ]
+                }
+            )
+    return found
