@@ -62,7 +62,7 @@ class Server:
         url = f"{self.url.rstrip('/')}/api/v1/{path}?{urllib.parse.urlencode(words)}"
         try:
             request = urllib.request.Request(url, headers=dict(self.headers))
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
+            with _OPENER.open(request, timeout=self.timeout_s) as answer:
                 document = json.load(answer)
         except urllib.error.HTTPError as error:
             why = _said(error)
@@ -87,6 +87,16 @@ class Server:
                 f"{self.url} does not answer as Prometheus does; give the address of its API, such as http://127.0.0.1:9090"
             )
         return document["data"]
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error: it would take the headers, and a token in them, to another server."""
+
+    def redirect_request(self, *about: Any) -> None:
+        """Follows none."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 class _TooMuch(Exception):
@@ -243,6 +253,8 @@ def _said(error: urllib.error.HTTPError) -> str:
 def _remedy(status: int) -> str:
     if status in (401, 403):
         return "give --header 'Authorization: Bearer TOKEN'"
+    if 300 <= status < 400:
+        return "give the address that it redirects to"
     if status == 404:
         return "give the address of its API, such as http://127.0.0.1:9090"
     return "look at what Prometheus logs"

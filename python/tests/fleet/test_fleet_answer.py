@@ -221,10 +221,10 @@ def test_lists_of_deployments_that_cannot_be_used_are_one_line(text, words, tmp_
 
 
 def test_services_that_did_not_change_are_seldom_called_worse():
-    """Of 40 fleets of 30 services whose days wander at random, with a release that changes nothing."""
+    """Of 25 fleets of 30 services whose days wander at random, with a release that changes nothing."""
     generator, called = np.random.default_rng(5), 0
     times = np.arange(20 * 24) * 3600.0
-    for _ in range(40):
+    for _ in range(25):
         courses = {}
         for number in range(30):
             days = np.repeat(generator.normal(0, 0.05, 20), 24)
@@ -239,8 +239,8 @@ def test_services_that_did_not_change_are_seldom_called_worse():
             courses, [releases.Release(name, "2", 0.0, at, at, at) for name in courses], 3600
         )
         called += any(one.verdict in ("worse", "better") for one in changes.values())
-    # At most 5 in 100 by the confidence of all intervals together.
-    assert called <= 5
+    # 5 in 100 by the confidence of all intervals together; by chance five of 25 are rare (0.7 %).
+    assert called <= 4, called
 
 
 def test_a_change_at_another_time_is_not_the_releases():

@@ -122,6 +122,8 @@ def answering(status, body):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/elsewhere")
             self.end_headers()
             self.wfile.write(body)
 
@@ -148,6 +150,7 @@ EMPTY = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
         (200, b"<html>", ["does not answer as Prometheus does", "http://127.0.0.1:9090"]),
         (404, b"nothing", ["refused the query: 404", "address of its API"]),
         (401, b"{}", ["401", "--header"]),
+        (302, b"", ["302", "the address that it redirects to"]),
         (422, b'{"status":"error","error":"query processing would load too many samples"}', ["a single step of 3600 s", "--query.max-samples"]),
     ],
 )  # fmt: skip
