@@ -277,8 +277,17 @@ def sentence(document: Mapping[str, Any]) -> str:
         if compared
         else "no release could be compared"
     )
-    found = f"{len(odd_ones)} of {document['machines']:,} machines are odd ones out{names(odd_ones)}"
+    found = f"{len(odd_ones)} of {machines(document['machines'])} {'is an odd one' if len(odd_ones) == 1 else 'are odd ones'} out{names(odd_ones)}"
     return f"{pays}; {since}; {found}"
+
+
+def machines(count: int) -> str:
+    """A number of them.
+
+    >>> machines(1), machines(1000)
+    ('1 machine', '1,000 machines')
+    """
+    return f"{count:,} machine{'' if count == 1 else 's'}"
 
 
 def names(of: list[str], most: int = 3) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._text import figure, table
-from .answer import spread
+from .answer import machines, spread
 
 _LINKED = "  "
 
@@ -48,7 +48,7 @@ def basis(document: Mapping[str, Any]) -> str:
         else f"price list {prices['name']} of {prices['dated']}"
     )
     return (
-        f"{document['from']} to {document['to']}, {document['machines']:,} machines, {document['rows']:,} rows of "
+        f"{document['from']} to {document['to']}, {machines(document['machines'])}, {document['rows']:,} rows of "
         f"{document['step_seconds']} s; {price}; a month has 730 hours"
     )
 
