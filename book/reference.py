@@ -22,7 +22,7 @@ class GenerateError(Exception):
 # What the index says of each page.
 LISTED = """\
 - [The command line](reference/cli.md): every command's `--help`
-- [swtch ai and swtch faas](reference/python-commands.md): the same of the Python commands
+- [swtch ai, swtch faas and swtch fleet](reference/python-commands.md): the same of the Python commands
 - [The Python API](reference/python-api.md): from the docstrings
 - [Schemas](reference/schemas.md): every field of every JSON file
 """
@@ -96,11 +96,11 @@ def _python_commands(root: Path) -> str:
     sys.path.insert(0, str(root / "python"))
     os.environ["COLUMNS"] = "100"
     parts = [
-        "# swtch ai and swtch faas\n",
-        "Generated from their `--help`. [AI workloads](../ai.md) and [serverless functions](../faas.md) explain them.\n",
+        "# swtch ai, swtch faas and swtch fleet\n",
+        "Generated from their `--help`. [AI workloads](../ai.md), [serverless functions](../faas.md) and [a fleet](../fleet.md) explain them.\n",
     ]
     with unittest.mock.patch.dict(sys.modules, {"swtch._native": unittest.mock.MagicMock()}):
-        for name in ("ai", "faas"):
+        for name in ("ai", "faas", "fleet"):
             parser = importlib.import_module(f"swtch.{name}.command")._parser()
             parts.extend(_argparse_help(parser, f"swtch {name}", 2))
         for loaded in [module for module in sys.modules if module.partition(".")[0] == "swtch"]:

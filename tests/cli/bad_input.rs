@@ -20,7 +20,11 @@ fn refused(arguments: &[&str], status: i32, words: &[&str]) {
 #[test]
 fn a_command_of_the_python_package_says_how_to_get_it() {
     let home = home();
-    for (name, requirement) in [("ai", "pip install 'swtch[ai]'"), ("faas", "pip install swtch")] {
+    for (name, requirement) in [
+        ("ai", "pip install 'swtch[ai]'"),
+        ("faas", "pip install swtch"),
+        ("fleet", "pip install 'swtch[fleet]'"),
+    ] {
         let output = run(swtch(home.path()).args([name, "--help"]).env("PATH", ""));
         let expected =
             format!("swtch: 'swtch {name}' is not installed: it is in the Python package; {requirement}\n");

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Decide", &["why", "diff", "compare", "check", "probe", "try", "report"]),
     ("Simulate", &["simulate", "shares"]),
     ("Schedule", &["sched", "vm"]),
-    ("Study", &["ai", "faas"]),
+    ("Study", &["ai", "faas", "fleet"]),
 ];
 const OTHERS: (&str, &[&str]) = ("Other", &["explain", "book", "schema", "completions", "man", "help"]);
 
@@ -21,7 +21,7 @@ pub(crate) struct FromPython {
     pub(crate) requirement: &'static str,
 }
 
-pub(crate) const FROM_PYTHON: [FromPython; 2] = [
+pub(crate) const FROM_PYTHON: [FromPython; 3] = [
     FromPython {
         name: "ai",
         about: "AI inference: threads, pinning, switches and waits of models",
@@ -31,6 +31,11 @@ pub(crate) const FROM_PYTHON: [FromPython; 2] = [
         name: "faas",
         about: "Serverless functions: switches and throttling at each memory tier",
         requirement: "swtch",
+    },
+    FromPython {
+        name: "fleet",
+        about: "Many machines: which services pay for switches, and what got worse",
+        requirement: "'swtch[fleet]'",
     },
 ];
 
