@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
@@ -12,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
@@ -90,6 +92,22 @@ def switches(message, pid: int) -> int | None:
     return None
 
 
+def assert_a_fleet_reads(messages, directory: Path) -> None:
+    """What a collector's file exporter makes of the messages is a source of `swtch fleet`, and no switch counts twice."""
+    path = directory / "metrics.json"
+    path.write_text("\n".join(MessageToJson(one, indent=None) for one in messages))
+    pytest.importorskip("duckdb")
+    words = [sys.executable, "-c", "import sys; from swtch.fleet.command import main; sys.exit(main())"]
+    done = subprocess.run([*words, str(path), "--json"], capture_output=True, text=True, timeout=120)
+    if "swtch.cgroup_context_switches" not in metrics_of(messages[0]):
+        assert done.returncode == 1 and "swtch" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    services = {one["service"]: one for one in json.loads(done.stdout)["services"]}
+    assert "/" in services and "swtch" not in services, services
+    assert all(one["machines"] == 1 and one["switches_per_second"] >= 0 for one in services.values())
+
+
 def test_every_message_is_of_the_protocol_and_counts_all_threads(receiver, tmp_path: Path) -> None:
     binary = os.environ.get("SWTCH_BIN")
     if not binary:
@@ -139,6 +157,7 @@ def test_every_message_is_of_the_protocol_and_counts_all_threads(receiver, tmp_p
             assert (
                 len(one.bucket_counts) == len(one.explicit_bounds) + 1 and sum(one.bucket_counts) == one.count
             )
+    assert_a_fleet_reads(seen, tmp_path)
     if "swtch.context_switches" not in metrics:
         pytest.skip("no programs in the kernel here: single processes are not counted")
     counted = switches(seen[-1], threads.pid)

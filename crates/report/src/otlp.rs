@@ -151,7 +151,8 @@ fn write_process(
     span: Span,
 ) {
     metrics.message(1, |written| {
-        for (name, value) in resource {
+        // The service of another process is not known here.
+        for (name, value) in resource.iter().filter(|(name, _)| !name.starts_with("service.")) {
             attribute(written, 1, name, value);
         }
         written.message(1, |pair| {

@@ -97,7 +97,13 @@ def _resource(resource: Any, state: _State, step_s: int, gains: store.Gains) -> 
         about.get("host.name") or about.get("k8s.node.name") or about.get("service.instance.id") or "unknown"
     )
     version = about.get("service.version") or about.get("container.image.tags")
-    metrics = [one for scope in resource.get("scopeMetrics", ()) for one in scope.get("metrics", ())]
+    metrics = [
+        one
+        for scope in resource.get("scopeMetrics", ())
+        for one in scope.get("metrics", ())
+        # Single processes of swtch are in its sums of cgroups already.
+        if scope.get("scope", {}).get("name") != "swtch" or not _plain(one["name"]).startswith("process_")
+    ]
     for metric in metrics:
         if _plain(metric["name"]) == "swtch_cgroup_info":
             for point in _points_of(metric):
@@ -143,7 +149,7 @@ def _take(
             gains.machine(begin, machine, switches=gained)
     elif name in _SERVICE_COLUMNS:
         cgroup = labels.get("cgroup", "")
-        info = state.labels.get((machine, cgroup), {})
+        info = state.labels.get((machine, cgroup)) or _names(labels)
         tagged = info.get("version") or (names.tag(info["image"]) if info.get("image") else version)
         gains.service(begin, machine, names.service(info, cgroup), tagged, **{_SERVICE_COLUMNS[name]: gained})
     elif name == "swtch_switch_cost_estimate":
@@ -157,6 +163,17 @@ def _take(
             gains.machine(begin, machine, involuntary=gained)
         if name == "swtch_cpu" and labels.get("mode") == "steal":
             gains.machine(begin, machine, steal_seconds=gained)
+
+
+def _names(labels: Mapping[str, str]) -> dict[str, str]:
+    """What a point of `swtch serve --otlp` says of its cgroup, by the names of `swtch_cgroup_info`."""
+    known = {
+        "name": "swtch.cgroup.name",
+        "namespace": "k8s.namespace.name",
+        "pod": "k8s.pod.name",
+        "container": "k8s.container.name",
+    }
+    return {name: labels[attribute] for name, attribute in known.items() if labels.get(attribute)}
 
 
 def _gained(state: _State, key: Any, point: Mapping[str, Any], delta: bool) -> float | None:
