@@ -157,6 +157,51 @@ fn fewer_threads_may_save_far_more_than_their_switches_took() {
     is_honest(one);
 }
 
+/// Threads that wait on the CPU that the others need, however they do it: that is a cause of its own. Threads that work, or sleep while they wait, are not.
+#[test]
+fn threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep() {
+    const TEST: &str = "threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let _machine = alone();
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
+    let (program, cpu) = (program.to_str().unwrap(), last_cpu());
+    let recorded = |work: &[&str]| -> Value {
+        let mut recorder = swtch(home.path());
+        recorder.args(["record", "--advise", "--no-profile", "--events", "--force", "-o", TRACE, SUMMARY]);
+        let output = run(recorder.args(["--", "taskset", "-c", &cpu, program]).args(work));
+        assert!(output.status.success(), "{work:?}: {}", stderr(&output));
+        let text = with_summary(home.path(), &output);
+        serde_json::from_str(text.split_once('\n').unwrap().1).unwrap()
+    };
+    const WAIT: &str = "threads that wait hold the CPUs that others need";
+    for (how, rounds, words) in [("pause", "40", "in a loop"), ("yield", "400", "by sched_yield")] {
+        let summary = recorded(&[how, "4", rounds, "400000"]);
+        let Some(one) = advice(&summary, WAIT) else {
+            let others =
+                advice(&summary, "runs before").or_else(|| advice(&summary, "other programs were in front"));
+            let others = others.unwrap_or_else(|| panic!("{how}: {}", summary["advice"]));
+            return skip(TEST, &format!("the machine was busy: {}", others["evidence"]));
+        };
+        assert_eq!(summary["advice"][0], *one, "it comes first");
+        let evidence = one["evidence"].as_str().unwrap();
+        assert!(
+            evidence.starts_with("4 threads of remedies (") && evidence.contains("on 1 CPU"),
+            "{evidence}"
+        );
+        assert!(evidence.contains(words), "{how}: {evidence}");
+        assert!(one["try_this"].as_str().unwrap().starts_with("1 thread (as many as CPUs)"), "{one}");
+        assert!(advice(&summary, "more runnable threads").is_none(), "said once: {}", summary["advice"]);
+        is_honest(one);
+    }
+    for work in [&["threads", "4", "300000000"][..], &["block", "4", "400", "400000"]] {
+        let summary = recorded(work);
+        assert!(advice(&summary, WAIT).is_none(), "{work:?}: {}", summary["advice"]);
+    }
+}
+
 /// Ended with the test.
 pub struct Hog(pub Child);
 

@@ -7,6 +7,7 @@ mod waits;
 use crate::bill::{Bill, Inputs};
 use crate::front::Front;
 use crate::model::{HandOver, Range};
+use crate::spinning::{SpinningProcess, spinning_processes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -35,6 +36,8 @@ pub struct Advice {
 pub mod stands_out {
     /// Threads wait for CPUs behind each other.
     pub const MORE_THREADS_THAN_CPUS: &str = "more runnable threads than CPUs";
+    /// Threads that wait for each other do it on the CPUs that the last one needs.
+    pub const WAITING_ON_CPUS: &str = "threads that wait hold the CPUs that others need";
     /// Two tasks hand over, and run on two CPUs.
     pub const WAKING_ACROSS_CPUS: &str = "two tasks wake each other across CPUs";
     /// Two tasks hand over, and run on one CPU.
@@ -64,6 +67,9 @@ const LEAST_THROTTLED: f64 = 0.05;
 /// Waits that are a smaller part of the recording than this are not worth a change to other programs.
 const LEAST_WAIT_OF_DURATION: f64 = 0.05;
 
+/// Processes whose threads wait on CPUs, those that waited longest.
+const MOST_SPINNING: usize = 2;
+
 /// Of all that saves hand-overs.
 const HAND_OVER_SAVING: &str =
     "The saving cannot be bounded: the program's own code around each hand-over goes with it";
@@ -76,8 +82,10 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
         return Vec::new();
     }
     let case = Case { inputs, bill, tasks, switches: switches as f64, front: Front::of(inputs) };
+    let spinning = case.waiting_on_cpus();
     let found = [
-        case.too_many_threads(),
+        // They are too many too, and for more of a reason.
+        if spinning.is_empty() { case.too_many_threads() } else { None },
         case.ping_pong(),
         case.taking_turns(),
         case.handed_round(),
@@ -89,11 +97,11 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     let mut of_switches: Vec<Advice> = found.into_iter().flatten().collect();
     let cost = |one: &Advice| one.cost.map_or(0.0, Range::middle);
     of_switches.sort_by(|one, other| cost(other).total_cmp(&cost(one)));
-    // The worse of the two headlines decides which comes first.
+    // The worse of the two headlines decides which comes first. Threads that wait on CPUs are the cause of both.
     if bill.waits.as_ref().is_some_and(|waits| waits.are_worse_than(bill.direct_ns)) {
-        [of_waits, of_switches].concat()
+        [spinning, of_waits, of_switches].concat()
     } else {
-        [of_switches, of_waits].concat()
+        [spinning, of_switches, of_waits].concat()
     }
 }
 
@@ -192,6 +200,22 @@ impl Case<'_> {
             saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
             saves_wait_ns: None,
         })
+    }
+
+    /// More threads that wait on CPUs than there are CPUs for them.
+    fn waiting_on_cpus(&self) -> Vec<Advice> {
+        let trace = self.inputs.trace;
+        let found = spinning_processes(trace, trace.header.duration_ns);
+        let advice = |one: &SpinningProcess| Advice {
+            what: stands_out::WAITING_ON_CPUS.to_owned(),
+            evidence: one.evidence(trace),
+            try_this: one.remedy(trace),
+            cost: self.cost(one.involuntary),
+            saving: "The saving cannot be bounded: how long the last thread then takes is not in a recording"
+                .to_owned(),
+            saves_wait_ns: None,
+        };
+        found.iter().take(MOST_SPINNING).map(advice).collect()
     }
 
     fn too_many_threads(&self) -> Option<Advice> {

@@ -3,7 +3,7 @@
 //! [`CostModel`] is a price list, taken from a machine's Profile; [`bill()`] applies it to a Trace's header and tasks.
 //!
 //! Modules: `model` (the price list), `refill` (caches), `in_place` (switches that were measured), `money`; `waits` (how long tasks
-//! waited, and behind what); `advice` (what stands out, and what to try) with `front` (the tasks that had the CPU while others waited)
+//! waited, and behind what); `spinning` (threads that wait on CPUs that others need); `advice` (what stands out, and what to try) with `front` (the tasks that had the CPU while others waited)
 //! and `caveat` (what else explains a Trace); `why` (what made some spans slow).
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod in_place;
 mod model;
 mod money;
 mod refill;
+mod spinning;
 mod waits;
 mod why;
 
@@ -25,6 +26,7 @@ pub use in_place::InPlace;
 pub use model::{CostModel, HandOver, MeasuredOn, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};
 pub use refill::IndirectFrom;
+pub use spinning::{SpinningProcess, spinning_processes};
 pub use waits::{ProgramWaits, WaitPart, Waits};
 pub use why::{
     Behind, CauseShare, DividedSpan, SlowSpan, SpanCause, SpanGroup, SpanName, SpanPart, Why, WhyError,

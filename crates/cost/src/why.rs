@@ -92,6 +92,8 @@ pub struct Behind {
     pub name: String,
     /// Whether it is of the span's own process.
     pub own_process: bool,
+    /// Whether it is a thread of a process that has more threads that wait on CPUs than CPUs.
+    pub waits_itself: bool,
     /// The part of the spans' time.
     pub share: f64,
     /// The CPU, where nearly all of it was on one.
@@ -263,7 +265,7 @@ impl<'a> ChosenSpans<'a> {
                 .iter()
                 .map(|(name, count)| SpanName { span: (*name).to_owned(), count: *count })
                 .collect(),
-            notes: notes(self.spans, &self.slow),
+            notes: notes(self.spans, &self.slow, divider),
         }
     }
 }
@@ -345,6 +347,7 @@ fn group(spans: &[&Span], divided: &[Divided]) -> SpanGroup {
                 Behind {
                     name: whom.name.clone(),
                     own_process: whom.own_process,
+                    waits_itself: whom.waits_itself,
                     share: share(ns),
                     cpu: cpu.map(|(cpu, _)| cpu),
                 }
@@ -358,9 +361,10 @@ fn group(spans: &[&Span], divided: &[Divided]) -> SpanGroup {
     SpanGroup { count, mean_ns: Some(all_ns as f64 / count as f64), causes }
 }
 
-/// How the spans were attributed, and what is left out.
-fn notes(spans: &Spans, slow: &[&Span]) -> Vec<String> {
-    let mut notes = Vec::new();
+/// What holds the CPUs where threads wait on them, how the spans were attributed, and what is left out.
+fn notes(spans: &Spans, slow: &[&Span], divider: &Divider<'_>) -> Vec<String> {
+    let spinning = slow.iter().find_map(|span| divider.spinning_of(&span.owner));
+    let mut notes: Vec<String> = spinning.map(str::to_owned).into_iter().collect();
     let mut note = |count: usize, text: &str| {
         if count > 0 {
             notes.push(format!("{text}: {count}."));

@@ -85,9 +85,11 @@ fn phrase(part: &CauseShare) -> String {
         SpanCause::RunQueue => {
             let cpu =
                 most.and_then(|behind| behind.cpu).map_or("a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+            let spins = most.is_some_and(|behind| behind.waits_itself);
+            let spins = if spins { ", which has the CPU to wait too" } else { "" };
             whom.map_or_else(
                 || format!("waiting for {cpu}"),
-                |whom| format!("waiting for {cpu} behind {whom}"),
+                |whom| format!("waiting for {cpu} behind {whom}{spins}"),
             )
         }
         SpanCause::Blocked => {

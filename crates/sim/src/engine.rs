@@ -14,6 +14,7 @@ mod objects;
 mod pipes;
 mod quota;
 mod report;
+mod teams;
 mod ticks;
 mod timers;
 mod wake;
@@ -73,6 +74,8 @@ struct TaskState {
     barrier: Option<u32>,
     /// It is among the barrier's waiters.
     parked: bool,
+    /// It works on a piece of its team's loop.
+    has_piece: bool,
     /// It was woken because there is room in a pipe, and has not written yet.
     has_waited_for_room: bool,
     request_since_ns: u64,

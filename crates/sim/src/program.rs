@@ -91,6 +91,30 @@ pub enum Op {
         /// The barrier.
         barrier: u32,
     },
+    /// Opens a loop for the tasks of a team, which share its pieces.
+    Open {
+        /// The team.
+        team: u32,
+        /// Pieces.
+        pieces: u32,
+    },
+    /// Takes pieces of the team's loop, one after another, until none is left.
+    Share {
+        /// The team.
+        team: u32,
+        /// Work of a piece on the reference core, ns.
+        piece_ns: u64,
+    },
+    /// Waits until all pieces of the team's loop are done.
+    Join {
+        /// The team.
+        team: u32,
+    },
+    /// Waits until the team has a loop with pieces that no task has taken.
+    Attend {
+        /// The team.
+        team: u32,
+    },
     /// Adds one to a semaphore and wakes the task that has waited longest, if any.
     Post {
         /// The semaphore.

@@ -43,6 +43,10 @@
 //! | `lock LOCK`, `unlock LOCK` | a mutex |
 //! | `wait CONDITION LOCK`, `signal CONDITION`, `broadcast CONDITION` | a condition variable |
 //! | `barrier BARRIER` | waits until all members are there |
+//! | `open TEAM 4` | opens a loop of that many pieces for the tasks of a team |
+//! | `share TEAM 50us` | takes pieces of the team's loop, of that much work each, until none is left |
+//! | `join TEAM` | waits until all pieces of the loop are done |
+//! | `attend TEAM` | waits until there is a loop with pieces left |
 //! | `post SEMAPHORE`, `acquire SEMAPHORE` | a semaphore |
 //! | `fork TASK`, `wait-children` | starts a task; waits until all such have ended |
 //! | `become APPLICATION` | runs at other speeds from here on |
@@ -130,6 +134,8 @@ pub(crate) struct SpecDocument {
     conditions: Vec<Spanned<String>>,
     #[serde(default)]
     barriers: tasks::Barriers,
+    #[serde(default)]
+    teams: tasks::Teams,
     #[serde(default)]
     semaphores: tasks::Semaphores,
     #[serde(default)]

@@ -56,7 +56,7 @@ pub struct CpuTimes {
     /// Caches were refilled after others had used them or the task had moved.
     #[serde(rename = "refill")]
     pub refill_ns: u64,
-    /// Tasks looked whether a barrier had opened, without giving way.
+    /// Tasks looked whether a barrier had opened, or their team had work, without giving way.
     #[serde(rename = "barrier")]
     pub barrier_ns: u64,
 }

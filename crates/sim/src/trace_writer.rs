@@ -311,6 +311,8 @@ fn fill(header: &mut Header, sums: Sums, stats: &RunStats) {
             "provenance.started_unix_ns",
             "a simulation has no date, so that the same input gives the same bytes",
         ),
+        ("tasks.spinning", "a simulation does not keep whether a task worked when it lost its CPU"),
+        ("tasks.yields", "a simulation does not keep whether a task yielded when it lost its CPU"),
         ("host.caches.bytes", "a simulated cache has no size: what refilling takes is in the costs"),
     ];
     header.unavailable.extend(missing.map(|(what, why)| Unavailable::new(what, why)));

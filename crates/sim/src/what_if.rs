@@ -200,6 +200,7 @@ impl Workload {
             locks,
             conditions,
             barriers,
+            teams,
             semaphores,
             cgroups,
         } = Places::of(self);
@@ -212,6 +213,9 @@ impl Workload {
             }
             Op::Signal { condition } | Op::Broadcast { condition } => *condition += conditions,
             Op::Barrier { barrier } => *barrier += barriers,
+            Op::Open { team, .. } | Op::Share { team, .. } | Op::Join { team } | Op::Attend { team } => {
+                *team += teams;
+            }
             Op::Post { semaphore } | Op::Acquire { semaphore } => *semaphore += semaphores,
             Op::Fork { template } => *template += templates,
             Op::Become { application } => *application += applications,
@@ -235,6 +239,7 @@ impl Workload {
         self.locks += other.locks;
         self.conditions += other.conditions;
         self.barriers.append(&mut other.barriers);
+        self.teams.append(&mut other.teams);
         self.semaphores.append(&mut other.semaphores);
         for cgroup in &mut other.cgroups {
             cgroup.parent = cgroup.parent.map(|parent| parent + cgroups);
@@ -252,6 +257,7 @@ struct Places {
     locks: u32,
     conditions: u32,
     barriers: u32,
+    teams: u32,
     semaphores: u32,
     cgroups: u32,
 }
@@ -266,6 +272,7 @@ impl Places {
             locks: workload.locks,
             conditions: workload.conditions,
             barriers: workload.barriers.len() as u32,
+            teams: workload.teams.len() as u32,
             semaphores: workload.semaphores.len() as u32,
             cgroups: workload.cgroups.len() as u32,
         }

@@ -25,6 +25,8 @@ pub struct Workload {
     pub conditions: u32,
     /// Barriers.
     pub barriers: Vec<Barrier>,
+    /// Teams that share loops.
+    pub teams: Vec<Team>,
     /// The semaphores' first values.
     pub semaphores: Vec<u32>,
     /// Cgroups, each behind the one that it is in.
@@ -126,7 +128,16 @@ pub struct Barrier {
     pub waiting: Waiting,
 }
 
-/// How a task waits at a barrier.
+/// Tasks that share loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// How they wait for a loop.
+    pub waiting: Waiting,
+    /// How the one that opened a loop waits for its end.
+    pub joining: Waiting,
+}
+
+/// How a task waits at a barrier, or for its team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {

@@ -16,7 +16,7 @@ pub use crate::tables::Tables;
 pub use late::Late;
 pub use task::Migrations;
 
-use crate::event::{Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
+use crate::event::{Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Spinning, Switch, Wake};
 use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
 use crate::tables::{CpuRow, SwitchRow, WaitStart};
 use crate::timeline::CpuTimeline;
@@ -201,6 +201,8 @@ pub struct Accumulator {
     told_idle: bool,
     /// The source sees only when tasks come and leave, not between which tasks a CPU switches.
     sees_halves: bool,
+    /// The source says whether tasks waited on their CPUs.
+    sees_spinning: bool,
     wakes: FxHashMap<(u32, u32), Edge>,
     preemptions: FxHashMap<(u32, u32), Edge>,
     thread_costs: Distribution,
@@ -473,6 +475,14 @@ impl Accumulator {
         let Some(task) = self.tasks.get_mut(&tid) else { return ran_ns };
         if let Some(ran_ns) = ran_ns {
             task.slices.add(ran_ns);
+        }
+        if let Some(spinning) = switch.spinning {
+            self.sees_spinning = true;
+            if spinning != Spinning::No {
+                task.spinning += 1;
+                task.spinning_ns += ran_ns.unwrap_or(0);
+            }
+            task.yields += u64::from(spinning == Spinning::Yield);
         }
         let (voluntary, involuntary) =
             task.switches.add(switch.at_ns, switch.looks_voluntary(), switch.prev_counts);

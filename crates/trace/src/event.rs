@@ -58,6 +58,19 @@ pub struct Switch {
     pub interrupted: bool,
     /// Whether the quota of a cgroup stopped the task that left, where the source says.
     pub throttled: Option<bool>,
+    /// Whether the task that left, and could go on, was waiting on its CPU, where the source says.
+    pub spinning: Option<Spinning>,
+}
+
+/// How a task that could go on used its CPU when it lost it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spinning {
+    /// It worked, as far as that can be seen.
+    No,
+    /// It waited in a loop: its next instruction was near one that tells the CPU so, such as `pause`.
+    Loop,
+    /// It waited by `sched_yield`.
+    Yield,
 }
 
 impl Switch {
@@ -76,6 +89,7 @@ impl Switch {
             after_gap: false,
             interrupted: false,
             throttled: None,
+            spinning: None,
         }
     }
 

@@ -69,6 +69,7 @@ fields! {
     TASKS_QUOTA_NS = "tasks.quota_ns";
     TASKS_RUN_NS = "tasks.run_ns";
     TASKS_SHORT_LIVED = "tasks.short_lived";
+    TASKS_SPINNING = "tasks.spinning";
     TASKS_SWITCH_COST_NS = "tasks.switch_cost_ns";
     TASKS_TIMESLICES = "tasks.timeslices";
     TASKS_VOLUNTARY = "tasks.voluntary";
@@ -79,6 +80,7 @@ fields! {
     TASKS_WAIT_P99_NS = "tasks.wait_p99_ns";
     TASKS_WAKEUPS = "tasks.wakeups";
     TASKS_WORKING_SET_BYTES = "tasks.working_set_bytes";
+    TASKS_YIELDS = "tasks.yields";
     TOTALS_CONTEXT_SWITCHES = "totals.context_switches";
     TOTALS_CONTEXT_SWITCHES_IDLE = "totals.context_switches.idle";
     TOTALS_CPU_NS = "totals.cpu_ns";

@@ -2,6 +2,7 @@
 // remedies queue ITEMS BATCH THREADS WORK: a producer hands items to threads, BATCH at a time.
 // remedies pair ITEMS BATCH WORK CPUS: two threads take turns, BATCH items each time, pinned to one CPU (1) or to two (2).
 // remedies spin THREADS ROUNDS WORK: threads divide the work of each round and spin until all of them are done.
+// remedies pause|yield|block THREADS ROUNDS WORK: the same with a loop that tells the CPU that it waits, by sched_yield, or asleep.
 // remedies threads THREADS WORK: threads divide the work among themselves.
 // remedies convoy THREADS ROUNDS WORK: threads take one lock in turn, and work while they hold it.
 // remedies timer WORK: works whenever a timer of 0.1 ms comes, until it is killed.
@@ -92,6 +93,37 @@ static void *player(void *which)
 
 static int members;
 static atomic_long arrived;
+static pthread_barrier_t meeting;
+
+static void wait_by_pause(long round)
+{
+	while (atomic_load(&arrived) < round * members)
+#ifdef __x86_64__
+		__builtin_ia32_pause();
+#else
+		__asm__ volatile("yield");
+#endif
+}
+
+static void wait_by_yield(long round)
+{
+	while (atomic_load(&arrived) < round * members) sched_yield();
+}
+
+static void *meeter(void *how)
+{
+	for (long round = 1; round <= rounds; round++) {
+		spin(work / members);
+		if ((long)how == 'b') {
+			pthread_barrier_wait(&meeting);
+			continue;
+		}
+		atomic_fetch_add(&arrived, 1);
+		if ((long)how == 'p') wait_by_pause(round);
+		else wait_by_yield(round);
+	}
+	return NULL;
+}
 
 static void *spinner(void *unused)
 {
@@ -152,6 +184,10 @@ int main(int count, char **words)
 	} else if (!strcmp(words[1], "spin")) {
 		members = (int)given[0]; rounds = given[1]; work = given[2];
 		together(spinner, members, 0, 1);
+	} else if (!strcmp(words[1], "pause") || !strcmp(words[1], "yield") || !strcmp(words[1], "block")) {
+		members = (int)given[0]; rounds = given[1]; work = given[2];
+		pthread_barrier_init(&meeting, NULL, members);
+		together(meeter, members, words[1][0], 0);
 	} else if (!strcmp(words[1], "convoy")) {
 		rounds = given[1]; work = given[2];
 		together(convoy, (int)given[0], 0, 1);

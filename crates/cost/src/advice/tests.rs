@@ -64,6 +64,26 @@ fn too_many_threads_wait_and_are_preempted() {
     assert!(advice(&long, &[task(1, 10, 500, 3_000_000), task(2, 10, 500, 3_000_000)], &[]).is_empty());
 }
 
+/// Threads that wait on CPUs are the cause: it comes first, and in the place of their number.
+#[test]
+fn threads_that_wait_on_cpus_come_first_and_once() {
+    let spinning = |tid| TaskRow {
+        last_ns: 1_000_000,
+        cpus_allowed: Some("0-1".into()),
+        spinning: Some(450),
+        spinning_ns: Some(900_000),
+        yields: Some(0),
+        ..task(tid, 10, 500, 3_000_000)
+    };
+    let tasks: Vec<TaskRow> = (1..5).map(spinning).collect();
+    let mut header = header();
+    header.totals.throttled = Some(Throttled { periods: 10, throttled_periods: 1, throttled_ns: 3_000_000 });
+    let found = advice(&header, &tasks, &[]);
+    let what: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(what, [stands_out::WAITING_ON_CPUS, stands_out::THROTTLED]);
+    assert!(found[0].cost.unwrap().high > 0.0 && found[0].saving.contains("cannot be bounded"), "{found:?}");
+}
+
 #[test]
 fn two_that_wake_each_other_are_advised_by_where_they_do() {
     let tasks = [task(1, 500, 0, 0), task(2, 500, 0, 0)];

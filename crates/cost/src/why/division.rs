@@ -2,6 +2,7 @@
 
 use super::SpanCause;
 use super::timeline::{Doing, InFront, Piece, Timelines};
+use crate::spinning::{SpinningProcess, spinning_processes};
 use std::collections::HashMap;
 use swtch_trace::spans::{Span, SpanOwner};
 use swtch_trace::tables::{IntervalRow, TaskRow, TraceView};
@@ -16,6 +17,15 @@ const LEAST_THROTTLED_NS: u64 = 500_000;
 pub(super) struct Whom {
     pub(super) name: String,
     pub(super) own_process: bool,
+    /// It is a thread of a process that has more threads that wait on CPUs than CPUs.
+    pub(super) waits_itself: bool,
+}
+
+impl Whom {
+    /// What is not a task.
+    fn other(name: &str) -> Self {
+        Self { name: name.to_owned(), own_process: false, waits_itself: false }
+    }
 }
 
 /// The time of one span.
@@ -81,6 +91,8 @@ pub(super) struct Divider<'a> {
     steal: Rates,
     /// The cgroups that a quota stopped.
     limited: Vec<&'a str>,
+    /// Processes with more threads that wait on CPUs than CPUs, with what to say of each.
+    spinning: Vec<(SpinningProcess, String)>,
 }
 
 impl<'a> Divider<'a> {
@@ -104,6 +116,10 @@ impl<'a> Divider<'a> {
             InterruptTime::Seen(by_cpu.into_iter().map(|(cpu, rates)| (cpu, Rates::of(rates))).collect())
         };
         let tasks = tables.tasks.iter().map(|task| (task.tid, task)).collect();
+        let spinning = spinning_processes(trace, trace.header.duration_ns).into_iter().map(|one| {
+            let words = format!("{}. Try: {}.", one.evidence(trace), one.remedy(trace));
+            (one, words)
+        });
         let stopped = tables.cgroups.iter().filter(|row| row.throttled_ns > Some(0));
         Self {
             timelines,
@@ -111,6 +127,7 @@ impl<'a> Divider<'a> {
             interrupts,
             steal: of_busy(|row| row.steal_ns.unwrap_or(0)),
             limited: stopped.map(|row| row.path.as_str()).collect(),
+            spinning: spinning.collect(),
         }
     }
 
@@ -126,8 +143,7 @@ impl<'a> Divider<'a> {
                     let interrupt_ns = self.interrupt_ns(part.cpu, part.from_ns, part.to_ns).min(ns);
                     divided.add(part.cause, whom, part.cpu, ns - interrupt_ns);
                     if interrupt_ns > 0 {
-                        let whom = Whom { name: "interrupts".to_owned(), own_process: false };
-                        divided.add(part.cause, whom, part.cpu, interrupt_ns);
+                        divided.add(part.cause, Whom::other("interrupts"), part.cpu, interrupt_ns);
                     }
                 }
                 Some(whom) => divided.add(part.cause, whom, part.cpu, ns),
@@ -249,23 +265,35 @@ impl<'a> Divider<'a> {
             _ => None,
         };
         let own_process = own.is_some() && own == task.map(|task| task.pid);
-        Whom { name, own_process }
+        let waits_itself =
+            task.is_some_and(|task| self.spinning.iter().any(|(process, _)| process.pid == task.pid));
+        Whom { name, own_process, waits_itself }
+    }
+
+    /// What to say of the process of a span, where its threads wait on CPUs that the span needs.
+    pub(super) fn spinning_of(&self, owner: &SpanOwner) -> Option<&str> {
+        let pid = match owner {
+            SpanOwner::Thread(tid) => self.tasks.get(tid)?.pid,
+            SpanOwner::Process(pid) => *pid,
+            // Of all tasks of a name, or all that were recorded: the worst.
+            SpanOwner::Program(_) | SpanOwner::Recorded => self.spinning.first()?.0.pid,
+        };
+        self.spinning.iter().find(|(process, _)| process.pid == pid).map(|(_, words)| words.as_str())
     }
 
     fn front(&self, front: InFront, span: &Span) -> Whom {
-        let other = |name: &str| Whom { name: name.to_owned(), own_process: false };
         match front {
             InFront::Task(tid) => self.name(tid, span),
-            InFront::Idle => other("an idle CPU that was waking up"),
-            InFront::Unseen => other("tasks that were not recorded"),
+            InFront::Idle => Whom::other("an idle CPU that was waking up"),
+            InFront::Unseen => Whom::other("tasks that were not recorded"),
         }
     }
 
     fn waker(&self, uninterruptible: bool, waker: Option<u32>, span: &Span) -> Whom {
         match waker {
             Some(tid) => self.name(tid, span),
-            None if uninterruptible => Whom { name: "a device".to_owned(), own_process: false },
-            None => Whom { name: "a timer or an interrupt".to_owned(), own_process: false },
+            None if uninterruptible => Whom::other("a device"),
+            None => Whom::other("a timer or an interrupt"),
         }
     }
 }

@@ -116,8 +116,12 @@ pub(super) fn candidates(
 }
 
 /// What a crowd of threads shows itself by.
-const CROWDED: [&str; 3] =
-    [stands_out::MORE_THREADS_THAN_CPUS, stands_out::HANDED_ROUND, stands_out::THROTTLED];
+const CROWDED: [&str; 4] = [
+    stands_out::WAITING_ON_CPUS,
+    stands_out::MORE_THREADS_THAN_CPUS,
+    stands_out::HANDED_ROUND,
+    stands_out::THROTTLED,
+];
 /// What another CPU, or one for all, helps against.
 const MISPLACED: [&str; 4] = [
     stands_out::WAKING_ACROSS_CPUS,

@@ -11,7 +11,8 @@ use swtch_sched::{Lock, SearchPath, permit, status};
 use swtch_trace::tables::SchedPolicy;
 
 /// What schedulers that switch less help against.
-const SWITCHY: [&str; 4] = [
+const SWITCHY: [&str; 5] = [
+    stands_out::WAITING_ON_CPUS,
     stands_out::MORE_THREADS_THAN_CPUS,
     stands_out::HANDED_ROUND,
     stands_out::WAKING_ACROSS_CPUS,

@@ -45,6 +45,9 @@ enum { BPF_RB_NO_WAKEUP = 1 };
 /* The static priority of nice 0. */
 #define DEFAULT_PRIO 120
 
+/* include/uapi/linux/bpf.h, of those that some kernels lack. */
+enum bpf_func_id { BPF_FUNC_task_pt_regs = 175 };
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct;
@@ -154,6 +157,26 @@ struct bpf_iter__task {
 
 struct linux_binprm;
 struct irqaction;
+
+/* Where a program was when it entered the kernel (arch/ARCH/include/asm/ptrace.h). */
+#if defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	u64 regs[31];
+	u64 sp;
+	u64 pc;
+};
+struct pt_regs {
+	struct user_pt_regs user_regs;
+	s32 syscallno;
+};
+#else
+struct pt_regs {
+	unsigned long bp;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long sp;
+};
+#endif
 
 #pragma clang attribute pop
 

@@ -14,6 +14,7 @@
 #include "record.h"
 #include "followed.h"
 #include "group.h"
+#include "spinning.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -258,6 +259,20 @@ static __always_inline u8 entered_flags(struct task_struct *task, bool preempt, 
 	return (preempt || !state) && is_throttled(task) ? flags | EVENT_THROTTLED : flags;
 }
 
+/* Notes in a switch that is entered how the task that leaves waited, where it did not work. Only a task that could go on is looked at. */
+static __always_inline void note_spinning(struct ring *ring, struct task_struct *task, u32 state)
+{
+	u16 kind;
+
+	if (state || (scoped && !is_followed(task->pid)))
+		return;
+	kind = spin_kind(task);
+	if (!kind)
+		return;
+	ring->entered_state = kind;
+	ring->entered_flags |= EVENT_SPINNING;
+}
+
 static __always_inline void unfollow_dead(u32 tid, u8 flags)
 {
 	/* Its number may be given to another task. */
@@ -284,7 +299,7 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 		 * While followed tasks wait here, the tasks before them in the queue are recorded too, until all have come or the idle task
 		 * comes.
 		 */
-		if (leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT)) {
+		if (leaves && (!ring->entered_state || ring->entered_flags & (EVENT_PREEMPT | EVENT_SPINNING))) {
 			__sync_fetch_and_add(&ring->waiting, 1);
 			begins_to_wait(ring, bpf_get_smp_processor_id());
 		}
@@ -458,6 +473,7 @@ int BPF_PROG(entered, bool preempt)
 	ring->entered_involuntary = task->nivcsw;
 	ring->entered_mm = (u64)task->active_mm;
 	ring->entered_interrupts = ring->interrupts;
+	note_spinning(ring, task, state);
 	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -481,6 +497,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	ring->entered_voluntary = prev->nvcsw - voluntary;
 	ring->entered_involuntary = prev->nivcsw - !voluntary;
 	ring->entered_mm = (u64)prev->active_mm;
+	note_spinning(ring, prev, prev_state);
 	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	write_switch(ring, next, 0, 0);
 	forget_entry(ring);

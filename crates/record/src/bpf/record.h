@@ -24,10 +24,20 @@ enum event_flag {
 	EVENT_INTERRUPT = 1 << 4,
 	/* Wake: of a task just made. */
 	EVENT_NEW = 1 << 5,
+	/* Switch: the task that left could go on, and did not work but wait on its CPU. `state` is not a state then but a `spin_kind`. */
+	EVENT_SPINNING = 1 << 5,
 	/* Switch: this CPU made switches since the last event of a switch here that have no event (outside the scope, or lost). */
 	EVENT_GAP = 1 << 6,
 	/* Switch: the quota of a cgroup stopped the task that left. */
 	EVENT_THROTTLED = 1 << 7,
+};
+
+/* How a task waits on its CPU. */
+enum spin_kind {
+	/* in a loop, which has an instruction for the processor that says so */
+	SPIN_LOOP = 1,
+	/* by sched_yield */
+	SPIN_YIELD = 2,
 };
 
 /*
@@ -42,7 +52,7 @@ struct event {
 	u32 tid;     /* switch: the task that leaves; wake: the task that is woken */
 	u32 other;   /* switch: the task that comes; wake: the waker */
 	u32 cost_ns; /* switch: from the scheduler's entry to its exit; interrupts: how long they had the CPU since the last such event here */
-	u16 state;   /* switch: state of the task that leaves, as the scheduler found it */
+	u16 state;   /* switch: state of the task that leaves, as the scheduler found it; with EVENT_SPINNING how it waited */
 	u8 kind;
 	u8 flags;
 	/*

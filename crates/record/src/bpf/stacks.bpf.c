@@ -21,25 +21,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MAP_RINGBUF 27
 #define NOEXIST 1
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-#if defined(__TARGET_ARCH_arm64)
-struct user_pt_regs {
-	u64 regs[31];
-	u64 sp;
-	u64 pc;
-};
-struct pt_regs {
-	struct user_pt_regs user_regs;
-};
-#else
-struct pt_regs {
-	unsigned long bp;
-	unsigned long ip;
-	unsigned long sp;
-};
-#endif
-#pragma clang attribute pop
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -11,7 +11,11 @@ use swtch_trace::fields;
 use swtch_trace::model::{Ended, Field, Header, Lost, Origin, Provenance, Scope, SwitchTotals};
 
 /// What no such text says.
-const NEVER_SAID: [(Field, &str); 10] = [
+const SPINNING_UNSEEN: &str =
+    "the events do not say what a task did when it lost its CPU; only BPF programs look at its code";
+const NEVER_SAID: [(Field, &str); 12] = [
+    (fields::TASKS_SPINNING, SPINNING_UNSEEN),
+    (fields::TASKS_YIELDS, SPINNING_UNSEEN),
     (fields::PROVENANCE_STARTED_UNIX_NS, "the text has the time since the machine's start only"),
     (fields::HOST, "the text does not describe the machine beyond the CPUs that had switches"),
     (fields::SWITCHES_COST_NS, "only BPF programs see what a switch takes; the Profile gives the cost"),

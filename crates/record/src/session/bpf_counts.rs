@@ -653,6 +653,8 @@ impl BpfCounts {
             fields::PREEMPTIONS,
             fields::WAITS,
             fields::TASKS_IDLE_ELSEWHERE_NS,
+            fields::TASKS_SPINNING,
+            fields::TASKS_YIELDS,
             fields::TOTALS_WAKEUPS,
             fields::INTERVALS_WAKEUPS,
             fields::INTERVALS_MIGRATIONS,

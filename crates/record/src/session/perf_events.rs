@@ -23,6 +23,9 @@ use swtch_trace::tables::SwitchRow;
 const BUFFER_BYTES_PER_CPU: u64 = 8 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
 
+const SPINNING_UNSEEN: &str =
+    "perf events do not say what a task did when it lost its CPU; BPF programs look at its code";
+
 pub(super) struct PerfEvents {
     perf: Perf,
     converter: Converter,
@@ -229,6 +232,7 @@ impl PerfEvents {
         header.miss_all(waits, why);
         let why = "perf events do not measure a switch; the Profile gives the cost";
         header.miss(fields::TASKS_SWITCH_COST_NS, why);
+        header.miss_all([fields::TASKS_SPINNING, fields::TASKS_YIELDS], SPINNING_UNSEEN);
         header.miss(fields::TASKS_WORKING_SET_BYTES, "perf events do not report memory");
         if !self.whole {
             let of_two_tasks = [

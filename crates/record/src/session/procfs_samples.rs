@@ -100,6 +100,8 @@ impl Source for ProcfsSamples {
             fields::PREEMPTIONS,
             fields::WAITS,
             fields::TASKS_IDLE_ELSEWHERE_NS,
+            fields::TASKS_SPINNING,
+            fields::TASKS_YIELDS,
             fields::TASKS_NICE,
             fields::HISTOGRAMS,
             fields::TASKS_WAKEUPS,

@@ -133,6 +133,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 Waiting::Block => costs.futex_ns,
                 Waiting::SpinYield | Waiting::Spin => costs.barrier_look_ns,
             },
+            Op::Join { .. } | Op::Attend { .. } => match self.team_waiting(op) {
+                Some(Waiting::Block) | None => costs.futex_ns,
+                Some(Waiting::SpinYield | Waiting::Spin) => costs.barrier_look_ns,
+            },
             Op::Fork { template } => {
                 let child = &self.workload.templates[template as usize];
                 let is_thread = child.process == self.kernel.tasks[task].process;
@@ -142,6 +146,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Exit if self.task_states[task].is_thread => costs.thread_exit_ns,
             Op::Exit => costs.exit_ns,
             Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
+            Op::Open { .. } | Op::Share { .. } => 0,
         };
         let remaining = self.perturbation.work(units(ns));
         self.kernel.tasks[task].remaining = remaining;
@@ -179,6 +184,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Signal { condition } => self.signal(cpu, task, condition as usize, 1),
             Op::Broadcast { condition } => self.signal(cpu, task, condition as usize, usize::MAX),
             Op::Barrier { barrier } => self.barrier(cpu, task, barrier as usize),
+            Op::Open { .. } | Op::Share { .. } | Op::Join { .. } | Op::Attend { .. } => {
+                self.team_step(cpu, task, op)
+            }
             Op::Post { semaphore } => self.post(cpu, task, semaphore as usize),
             Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
             Op::Fork { template } => {
@@ -359,21 +367,26 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let waiting = state.spec.waiting;
         let mut waiters = std::mem::take(&mut state.waiters);
         for waiter in waiters.drain(..) {
-            if waiting == Waiting::Block {
-                self.wake(waiter as usize, cpu, Some(task));
-                continue;
-            }
-            self.task_states[waiter as usize].parked = false;
-            let on = self.kernel.cpu_of(waiter as usize);
-            let state = &self.kernel.cpus[on];
-            if state.current == waiter && state.spinning {
-                self.advance(on);
-                self.kernel.cpus[on].spinning = false;
-                self.kernel.tasks[waiter as usize].remaining = units(self.kernel.costs.barrier_look_ns);
-                self.arm(on);
-            }
+            self.release(cpu, task, waiting, waiter);
         }
         self.objects.barriers[barrier].waiters = waiters;
+    }
+
+    /// What a task waited for has come: it wakes up, or looks again on its CPU.
+    pub(super) fn release(&mut self, cpu: usize, task: usize, waiting: Waiting, waiter: u32) {
+        self.task_states[waiter as usize].parked = false;
+        if waiting == Waiting::Block {
+            self.wake(waiter as usize, cpu, Some(task));
+            return;
+        }
+        let on = self.kernel.cpu_of(waiter as usize);
+        let state = &self.kernel.cpus[on];
+        if state.current == waiter && state.spinning {
+            self.advance(on);
+            self.kernel.cpus[on].spinning = false;
+            self.kernel.tasks[waiter as usize].remaining = units(self.kernel.costs.barrier_look_ns);
+            self.arm(on);
+        }
     }
 
     /// Whether a task looks again and again at a barrier that has not opened.
@@ -382,6 +395,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             (Op::Barrier { barrier }, Some(generation)) => {
                 self.objects.barriers[barrier as usize].generation == generation
             }
+            (op @ (Op::Join { .. } | Op::Attend { .. }), _) => self.team_waits(op),
             _ => false,
         }
     }
@@ -392,7 +406,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Barrier { barrier } => {
                 self.objects.barriers[barrier as usize].spec.waiting == Waiting::SpinYield
             }
-            _ => false,
+            op => self.team_waiting(op) == Some(Waiting::SpinYield),
         }
     }
 
@@ -415,7 +429,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 }
 
 /// Work of some ns, in units of 1/1024 ns.
-fn units(ns: u64) -> u64 {
+pub(super) fn units(ns: u64) -> u64 {
     ns.saturating_mul(1024)
 }
 

@@ -2,6 +2,7 @@
 
 use super::channel::MessageBuffer;
 use super::mutex::Mutex;
+use super::teams::TeamState;
 use crate::workload::{Barrier, Pipe, Workload};
 use std::collections::VecDeque;
 
@@ -49,6 +50,7 @@ pub(crate) struct Objects {
     /// Tasks that wait, with the lock they want back.
     pub(crate) conditions: Vec<VecDeque<(u32, u32)>>,
     pub(crate) barriers: Vec<BarrierState>,
+    pub(crate) teams: Vec<TeamState>,
     pub(crate) semaphores: Vec<SemaphoreState>,
 }
 
@@ -72,6 +74,7 @@ impl Objects {
             locks: vec![LockState::default(); workload.locks as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],
             barriers: workload.barriers.iter().map(barrier).collect(),
+            teams: workload.teams.iter().copied().map(TeamState::new).collect(),
             semaphores: workload.semaphores.iter().map(semaphore).collect(),
         }
     }

@@ -182,6 +182,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let (here, members) = (state.arrived, state.spec.members);
                 format!("{name} waits at barrier {barrier}, where {here} of {members} have come")
             }
+            Some(Op::Join { team } | Op::Attend { team }) => {
+                format!("{name} waits for team {team}, of which no task works")
+            }
             Some(Op::Acquire { semaphore }) => {
                 format!("{name} waits for semaphore {semaphore}, which no task posts")
             }

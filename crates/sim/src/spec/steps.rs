@@ -17,6 +17,7 @@ pub(super) struct Names<'a> {
     pub(super) locks: BTreeMap<&'a str, u32>,
     pub(super) conditions: BTreeMap<&'a str, u32>,
     pub(super) barriers: BTreeMap<&'a str, u32>,
+    pub(super) teams: BTreeMap<&'a str, u32>,
     pub(super) semaphores: BTreeMap<&'a str, u32>,
     pub(super) templates: BTreeMap<&'a str, u32>,
     pub(super) applications: BTreeMap<&'a str, u32>,
@@ -140,6 +141,18 @@ impl<'a> Parser<'a, '_> {
             "signal" => Op::Signal { condition: self.name(at, "condition", &names.conditions)? },
             "broadcast" => Op::Broadcast { condition: self.name(at, "condition", &names.conditions)? },
             "barrier" => Op::Barrier { barrier: self.name(at, "barrier", &names.barriers)? },
+            "open" => {
+                Op::Open { team: self.name(at, "team", &names.teams)?, pieces: self.count(at, "pieces")? }
+            }
+            "share" => {
+                let team = self.name(at, "team", &names.teams)?;
+                match self.times(at)? {
+                    (piece_ns @ 1.., None) => Op::Share { team, piece_ns },
+                    _ => return Err(Fault::new(at.clone(), "expected share, a team and one time above 0")),
+                }
+            }
+            "join" => Op::Join { team: self.name(at, "team", &names.teams)? },
+            "attend" => Op::Attend { team: self.name(at, "team", &names.teams)? },
             "post" => Op::Post { semaphore: self.name(at, "semaphore", &names.semaphores)? },
             "acquire" => Op::Acquire { semaphore: self.name(at, "semaphore", &names.semaphores)? },
             "fork" => Op::Fork { template: self.name(at, "task", &names.templates)? },
@@ -151,7 +164,7 @@ impl<'a> Parser<'a, '_> {
             _ => {
                 let problem = format!(
                     "there is no step \"{word}\"; expected compute, sleep, period, send, receive, lock, unlock, wait, signal, broadcast, \
-                     barrier, post, acquire, fork, wait-children, become, yield, exit, loop, forever or request"
+                     barrier, open, share, join, attend, post, acquire, fork, wait-children, become, yield, exit, loop, forever or request"
                 );
                 return Err(Fault::new(at.clone(), problem));
             }
@@ -234,6 +247,16 @@ impl<'a> Parser<'a, '_> {
             ));
         }
         Ok((low_ns, Some(high_ns)))
+    }
+
+    fn count(&mut self, step: &Range<usize>, what: &str) -> Result<u32, Fault> {
+        let (text, at) = self.word(step, &format!("a number of {what}"))?;
+        match text.parse::<u32>() {
+            Ok(count @ 1..) => Ok(count),
+            _ => {
+                Err(Fault::new(at, format!("\"{text}\" is not a number of {what}; expected 1 to 4294967295")))
+            }
+        }
     }
 
     fn bytes(&mut self, step: &Range<usize>) -> Result<u32, Fault> {

@@ -4,7 +4,7 @@ use super::steps::{Names, Piece, parse};
 use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::workload::{Application, Barrier, Pipe, TaskClass, TaskSpec, Waiting, Workload};
+use crate::workload::{Application, Barrier, Pipe, TaskClass, TaskSpec, Team, Waiting, Workload};
 use crate::workloads::mix::{Phase, speeds};
 use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
@@ -16,6 +16,7 @@ use toml::Spanned;
 
 pub(super) type Pipes = BTreeMap<String, Spanned<PipeTable>>;
 pub(super) type Barriers = BTreeMap<String, Spanned<BarrierTable>>;
+pub(super) type Teams = BTreeMap<String, TeamTable>;
 pub(super) type Semaphores = BTreeMap<String, u32>;
 
 /// `pipes.NAME`.
@@ -44,6 +45,22 @@ pub(super) struct BarrierTable {
     members: Option<u32>,
     #[serde(default)]
     waiting: Waiting,
+}
+
+/// `teams.NAME`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TeamTable {
+    #[serde(default)]
+    waiting: Waiting,
+    /// Without it, as `waiting`.
+    joining: Option<Waiting>,
+}
+
+impl TeamTable {
+    fn team(self) -> Team {
+        Team { waiting: self.waiting, joining: self.joining.unwrap_or(self.waiting) }
+    }
 }
 
 /// `[[application]]`.
@@ -188,6 +205,7 @@ impl SpecDocument {
             self.add_task(&mut workload, task.get_ref(), machine, file, &names, &mut processes)?;
         }
         self.add_barriers(&mut workload)?;
+        workload.teams = self.teams.values().map(|team| team.team()).collect();
         Ok(workload)
     }
 
@@ -199,6 +217,7 @@ impl SpecDocument {
             locks: unique(&self.locks)?,
             conditions: unique(&self.conditions)?,
             barriers: self.barriers.keys().map(String::as_str).zip(0..).collect(),
+            teams: self.teams.keys().map(String::as_str).zip(0..).collect(),
             semaphores: self.semaphores.keys().map(String::as_str).zip(0..).collect(),
             templates: unique(tasks)?,
             applications: unique(applications)?,

@@ -86,6 +86,9 @@ impl Workload {
                 Op::Barrier { barrier } => {
                     (barrier as usize >= self.barriers.len()).then(|| format!("barrier {barrier}"))
                 }
+                Op::Open { team, .. } | Op::Share { team, .. } | Op::Join { team } | Op::Attend { team } => {
+                    (team as usize >= self.teams.len()).then(|| format!("team {team}"))
+                }
                 Op::Post { semaphore } | Op::Acquire { semaphore } => {
                     (semaphore as usize >= self.semaphores.len()).then(|| format!("semaphore {semaphore}"))
                 }

@@ -58,13 +58,19 @@ impl Accumulator {
         group_name: &dyn Fn(u64) -> Option<String>,
     ) -> Vec<TaskRow> {
         let measured = self.sums.costs > 0;
+        let sees_spinning = self.sees_spinning;
         let row = |tid: u32, task: &mut TaskState, now_ns: Option<u64>| {
             let cgroup = task.group.as_ref().and_then(|group| match group {
                 CgroupName::Path(path) => Some(path.clone()),
                 CgroupName::Number(number) => group_name(*number),
             });
-            let row = if task.was_in_front { identity(tid, task) } else { row(tid, task, now_ns, measured) };
-            TaskRow { cgroup, ..row }
+            if task.was_in_front {
+                return TaskRow { cgroup, ..identity(tid, task) };
+            }
+            let known = |figure: u64| sees_spinning.then_some(figure);
+            let (spinning, spinning_ns, yields) =
+                (known(task.spinning), known(task.spinning_ns), known(task.yields));
+            TaskRow { cgroup, spinning, spinning_ns, yields, ..row(tid, task, now_ns, measured) }
         };
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();

@@ -33,6 +33,10 @@ pub(super) struct TaskState {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) switches: SwitchCounts,
+    /// Involuntary switches at which it waited on its CPU, the time until those, and how many were yields.
+    pub(super) spinning: u64,
+    pub(super) spinning_ns: u64,
+    pub(super) yields: u64,
     pub(super) wakeups: u64,
     pub(super) waits: Distribution,
     pub(super) slices: Distribution,

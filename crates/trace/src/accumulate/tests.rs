@@ -20,6 +20,7 @@ fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: 
         after_gap: false,
         interrupted: false,
         throttled: None,
+        spinning: None,
     })
 }
 
@@ -55,6 +56,38 @@ fn two_tasks(scoped: bool, followed: &[u32]) -> (Accumulator, Vec<SwitchRow>) {
     }
     accumulator.end(&mut rows);
     (accumulator, rows)
+}
+
+#[test]
+fn switches_at_which_a_task_waited_on_its_cpu_are_counted_with_the_time_before_them() {
+    let spinning = |at_ns, prev_tid, next_tid, spinning| {
+        let Event::Switch(switch) = switch(at_ns, 0, prev_tid, PrevState::Runnable, next_tid) else {
+            unreachable!()
+        };
+        Event::Switch(Switch { spinning: Some(spinning), ..switch })
+    };
+    let mut accumulator = Accumulator::new(1000, caches(), false);
+    for tid in [7, 8] {
+        accumulator.follow(&known(tid));
+    }
+    let events = [
+        spinning(1100, 0, 7, Spinning::No),
+        spinning(1200, 7, 8, Spinning::Loop),
+        spinning(1300, 8, 7, Spinning::No),
+        spinning(1400, 7, 8, Spinning::Yield),
+        spinning(1500, 8, 7, Spinning::No),
+    ];
+    let mut rows: Vec<SwitchRow> = Vec::new();
+    for event in &events {
+        accumulator.take(event, &mut rows);
+    }
+    let tasks = accumulator.snapshot(2000, History::Whole, &|_| None).tasks;
+    let found: Vec<_> = tasks.iter().map(|task| (task.spinning, task.spinning_ns, task.yields)).collect();
+    assert_eq!(found, [(Some(2), Some(180), Some(1)), (Some(0), Some(0), Some(0))]);
+    // A source that does not say it leaves it absent.
+    let (mut silent, _) = two_tasks(false, &[7, 8]);
+    let tasks = silent.snapshot(2000, History::Whole, &|_| None).tasks;
+    assert!(tasks.iter().all(|task| task.spinning.is_none() && task.yields.is_none()));
 }
 
 #[test]

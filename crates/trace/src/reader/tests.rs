@@ -187,7 +187,7 @@ fn a_trace_of_the_second_version_is_read() {
     let tasks = [TaskRow { tid: 7, in_scope: true, cold_switch_ins: Some(3), ..TaskRow::default() }];
     write_tasks(&folder, &tasks);
     let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
-    let second = TaskRow::earlier().remove(0);
+    let second = TaskRow::earlier().remove(1);
     assert!(second.iter().all(|column| !["nice", "policy", "displaced"].contains(&column.about().name)));
     swtch_columns::encode_columns(second, &tasks, file, Layout::default()).unwrap();
     change_header(&folder, |header| header.schema = "swtch/trace/2".to_owned());

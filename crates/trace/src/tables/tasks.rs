@@ -43,6 +43,13 @@ table! {
         pub voluntary: u64 [count, Sum],
         /// Switches it did not ask for.
         pub involuntary: u64 [count, Sum],
+        /// Of the involuntary ones, those at which it did not work but wait on its CPU: in a loop with an instruction that tells the CPU
+        /// so, or by `sched_yield`.
+        pub spinning: Option<u64> [count, Sum],
+        /// Time on a CPU until those, since it last came to one: it waited at the end of that time, and not always for all of it.
+        pub spinning_ns: Option<u64> [ns, Sum],
+        /// Of `spinning`, those by `sched_yield`.
+        pub yields: Option<u64> [count, Sum],
         /// Times it was woken.
         pub wakeups: u64 [count, Sum],
         /// Time on a CPU, ns.
@@ -129,7 +136,9 @@ impl SchedPolicy {
     }
 }
 
-/// Columns that `swtch/trace/2` does not have.
+/// Columns that the first files of `swtch/trace/3` do not have.
+const LATER_IN_3: [&str; 3] = ["spinning", "spinning_ns", "yields"];
+/// Columns that `swtch/trace/2` does not have besides.
 const SINCE_3: [&str; 7] = [
     "policy",
     "nice",
@@ -142,7 +151,8 @@ const SINCE_3: [&str; 7] = [
 
 /// In `swtch/trace/1` the column `cold_switch_ins` is called `displaced`.
 fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
-    let second = || TaskRow::columns().into_iter().filter(|new| !SINCE_3.contains(&new.about().name));
+    let third = || TaskRow::columns().into_iter().filter(|new| !LATER_IN_3.contains(&new.about().name));
+    let second = || third().filter(|new| !SINCE_3.contains(&new.about().name));
     let first = second().map(|new| match new.about().name {
         "cold_switch_ins" => column::<TaskRow, Option<u64>>(
             ["displaced", "count", "", ""],
@@ -151,7 +161,7 @@ fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
         ),
         _ => new,
     });
-    vec![second().collect(), first.collect()]
+    vec![third().collect(), second().collect(), first.collect()]
 }
 
 impl TaskRow {

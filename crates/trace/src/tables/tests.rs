@@ -185,6 +185,16 @@ fn switches_of_the_second_version_do_not_say_what_a_quota_stopped() {
     assert_eq!(read::<SwitchRow>(written(&rows).path()).unwrap(), rows);
 }
 
+#[test]
+fn tasks_of_the_first_files_of_this_version_do_not_say_whether_they_waited_on_cpus() {
+    let mut rows = vec![TaskRow { tid: 7, involuntary: 9, nice: Some(3), ..TaskRow::default() }];
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    encode_columns(TaskRow::earlier().remove(0), &rows, file.as_file_mut(), Layout::default()).unwrap();
+    assert_eq!(read::<TaskRow>(file.path()).unwrap(), rows);
+    (rows[0].spinning, rows[0].spinning_ns, rows[0].yields) = (Some(8), Some(7000), Some(2));
+    assert_eq!(read::<TaskRow>(written(&rows).path()).unwrap(), rows);
+}
+
 /// A table of any rows that merge, at most one of a key.
 fn any_rows<R: Row + DeserializeOwned>(numbers: &[Vec<u64>]) -> Vec<R> {
     let mut rows: Vec<R> = numbers.iter().map(|numbers| row(numbers, true)).collect();

@@ -3,8 +3,8 @@
 use super::horizon::{CpuRound, Horizon, RingState};
 use super::shared::{
     ENTERING, EVENT_IDLE, EVENT_INTERRUPTS, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST,
-    FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, FLAG_THROTTLED, INFO_EXEC, INFO_EXIT,
-    INFO_FORK, INFO_NAME, INFO_SEEN, INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT, FLAG_SPINNING, FLAG_THROTTLED, INFO_EXEC,
+    INFO_EXIT, INFO_FORK, INFO_NAME, INFO_SEEN, INFO_SHIFT, RawEvent, RawInfo, RawRing, SPIN_YIELD,
 };
 use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
@@ -12,7 +12,7 @@ use crate::sources::ring::{Drained, Ring, comm};
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
 use swtch_trace::event::{
-    Counts, Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Switch, Wake,
+    Counts, Event, Idle, Interrupts, Life, LifeKind, PrevState, Scheduling, Spinning, Switch, Wake,
 };
 use swtch_trace::tables::SchedPolicy;
 use swtch_units::CpuId;
@@ -200,6 +200,8 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             next_tid: raw.other,
             prev_state: if has(FLAG_DEAD) {
                 PrevState::Dead
+            } else if has(FLAG_SPINNING) {
+                PrevState::Runnable
             } else {
                 PrevState::from_kernel(raw.state.into())
             },
@@ -210,6 +212,11 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             after_gap: has(FLAG_GAP),
             interrupted: has(FLAG_INTERRUPT),
             throttled: Some(has(FLAG_THROTTLED)),
+            spinning: Some(match (has(FLAG_SPINNING), raw.state) {
+                (false, _) => Spinning::No,
+                (true, SPIN_YIELD) => Spinning::Yield,
+                (true, _) => Spinning::Loop,
+            }),
         })),
         EVENT_WAKE => Some(Event::Wake(Wake {
             at_ns: raw.at_ns,

@@ -19,8 +19,12 @@ pub(super) const FLAG_DEAD: u8 = 1 << 2;
 pub(super) const FLAG_COST: u8 = 1 << 3;
 pub(super) const FLAG_INTERRUPT: u8 = 1 << 4;
 pub(super) const FLAG_NEW: u8 = 1 << 5;
+pub(super) const FLAG_SPINNING: u8 = 1 << 5;
 pub(super) const FLAG_GAP: u8 = 1 << 6;
 pub(super) const FLAG_THROTTLED: u8 = 1 << 7;
+
+/// The `state` of a switch with [`FLAG_SPINNING`] whose task yielded.
+pub(super) const SPIN_YIELD: u16 = 2;
 
 /// `entered_ns` before its time is read.
 pub(super) const ENTERING: u64 = 1;

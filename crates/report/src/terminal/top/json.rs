@@ -21,6 +21,7 @@ pub fn json(window: &Window) -> Value {
         "processes": active(window.processes()),
         "cgroups": active(window.cgroups()),
         "cpus": window.cpus,
+        "spinning": window.spinning,
         "unavailable": window.unavailable,
     })
 }

@@ -4,6 +4,7 @@ use super::columns::{TableLine, TopColumn, fitting};
 use super::details::details;
 use super::groups::Grouping;
 use super::header::{self, Pieces, Tone};
+use super::spinning;
 use super::state::{Front, State};
 use super::window::Window;
 use ratatui::Frame;
@@ -119,6 +120,9 @@ impl Screen<'_> {
         self.line(&header::cost(window));
         if self.area.height >= 10 {
             self.line(&header::tasks(window));
+            for pieces in spinning::lines(window) {
+                self.line(&pieces);
+            }
         }
         // Eight bars in a small window, as many as a third of a large one.
         let lines = if self.area.height < 14 { 1 } else { (self.area.height / 4).clamp(2, 16) };

@@ -2,6 +2,7 @@
 
 use super::columns::{TableLine, TopColumn};
 use super::header::{self, Pieces};
+use super::spinning;
 use super::state::State;
 use swtch_units::TextTable;
 
@@ -18,6 +19,10 @@ pub fn text(state: &State, host: &str, clock: &str) -> String {
     ];
     for pieces in &head {
         text.push_str(&joined(pieces));
+        text.push('\n');
+    }
+    for pieces in spinning::lines(window) {
+        text.push_str(&joined(&pieces));
         text.push('\n');
     }
     let active = |line: &TableLine| match line {

@@ -1,13 +1,14 @@
 //! What happened between two snapshots.
 
 use super::rates::{Behind, Rates, TaskPair, TopRow};
+use super::spinning::TopSpinning;
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Sampled, Unavailable};
 use swtch_trace::tables::{CpuRow, InFront, Merge, TaskRow};
-use swtch_trace::{Delta, PodNames, Snapshot, SourceKind, fields};
+use swtch_trace::{Delta, PodNames, Snapshot, SourceKind, Tables, fields};
 
 /// The number of tasks that are kept of those that preempted a task, and of those that woke it.
 const MOST_PAIRS: usize = 10;
@@ -44,6 +45,8 @@ pub struct Window {
     pub tasks: Vec<TopRow>,
     /// CPUs that are on.
     pub cpus: Vec<CpuRates>,
+    /// Processes whose threads wait on the CPUs that others of them need; none where the source does not see it.
+    pub spinning: Vec<TopSpinning>,
     /// What the source does not see, and why.
     pub unavailable: Vec<Unavailable>,
 }
@@ -145,6 +148,7 @@ impl Window {
             cost_source,
             totals: maker.totals(&tasks),
             cpus: maker.cpus(),
+            spinning: maker.spinning(),
             tasks,
             unavailable: later.header.unavailable.clone(),
         }
@@ -307,6 +311,13 @@ impl Maker<'_> {
         let all = [totals.voluntary_per_s, totals.involuntary_per_s, totals.idle_per_s];
         let all = all.into_iter().flatten().sum::<f64>() * self.length_ns as f64 / 1e9;
         Totals { cost_ns: cost_ns.filter(|_| all > 0.5).map(|cost| cost.times(1.0 / all)), ..totals }
+    }
+
+    fn spinning(&self) -> Vec<TopSpinning> {
+        // What was in front is that since the snapshot before.
+        let waits = self.later.tables.waits.clone();
+        let tables = Tables { tasks: self.delta.tables.tasks.clone(), waits, ..Tables::default() };
+        TopSpinning::of(tables.view(&self.delta.header), self.length_ns)
     }
 
     fn pressure(&self) -> Vec<(String, f64)> {

@@ -154,6 +154,7 @@ impl FakeMachine {
             after_gap: false,
             interrupted: false,
             throttled: None,
+            spinning: None,
         });
         let place = cpu.ring.len();
         cpu.ring.push(Placed { taken_ns, complete_ns: 0, event });

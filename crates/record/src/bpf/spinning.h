@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a task that lost its CPU worked, or waited for another task on it.
+ *
+ * A loop that waits has an instruction that tells the processor so: PAUSE, TPAUSE or UMWAIT on x86; YIELD, WFE or ISB on Arm. Those of ggml,
+ * libgomp, libomp, ONNX Runtime, Go, Java's onSpinWait and Rust's spin_loop have. They take most of the loop's time, so a task that
+ * is interrupted in such a loop is near one. No symbols are needed.
+ */
+#ifndef SWTCH_SPINNING_H
+#define SWTCH_SPINNING_H
+
+/* Code on either side of the instruction that was next. */
+#define NEAR_BYTES 32
+
+#if defined(__TARGET_ARCH_arm64)
+#define NR_SCHED_YIELD 124
+#define YIELD 0xd503203f
+#define WFE 0xd503205f
+#define ISB 0xd5033fdf
+
+static __always_inline bool has_spin_hint(const u8 *code)
+{
+	const u32 *words = (const u32 *)code;
+
+	for (u32 index = 0; index < 2 * NEAR_BYTES / 4; index++) {
+		if (words[index] == YIELD || words[index] == WFE || words[index] == ISB)
+			return true;
+	}
+	return false;
+}
+#else
+#define NR_SCHED_YIELD 24
+
+static __always_inline bool has_spin_hint(const u8 *code)
+{
+	for (u32 index = 0; index < 2 * NEAR_BYTES - 3; index++) {
+		/* pause */
+		if (code[index] == 0xf3 && code[index + 1] == 0x90)
+			return true;
+		/* tpause, umwait */
+		if ((code[index] == 0x66 || code[index] == 0xf2) && code[index + 1] == 0x0f && code[index + 2] == 0xae &&
+		    (code[index + 3] & 0xf8) == 0xf0)
+			return true;
+	}
+	return false;
+}
+#endif
+
+/* How a task that could go on waited on its CPU; 0 where it worked. */
+static __always_inline u16 spin_kind(struct task_struct *task)
+{
+	u64 code[2 * NEAR_BYTES / 8] = {};
+	struct pt_regs *regs;
+	u64 ip;
+	int call;
+
+	/* Linux 5.15 */
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return 0;
+	if (task->flags & PF_KTHREAD || !task->mm)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+#if defined(__TARGET_ARCH_arm64)
+	ip = BPF_CORE_READ(regs, user_regs.pc);
+	call = BPF_CORE_READ(regs, syscallno);
+#else
+	ip = BPF_CORE_READ(regs, ip);
+	call = BPF_CORE_READ(regs, orig_ax);
+#endif
+	if (call == NR_SCHED_YIELD)
+		return SPIN_YIELD;
+	/* In another system call it works. */
+	if (call >= 0)
+		return 0;
+	if (bpf_probe_read_user(code, sizeof(code), (void *)(ip - NEAR_BYTES)))
+		return 0;
+	return has_spin_hint((const u8 *)code) ? SPIN_LOOP : 0;
+}
+
+#endif

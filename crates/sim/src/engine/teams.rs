@@ -1,0 +1,159 @@
+//! Loops that several tasks share: a task opens one, and those that have a CPU take its pieces.
+//!
+//! That is how the thread pools of ONNX Runtime, Eigen and TBB divide an operator. A thread without a CPU takes no piece, and is not waited for. One that
+//! loses its CPU with a piece in hand is: the others then wait for it, asleep or on their CPUs.
+
+use super::Engine;
+use super::execute::{StepOutcome, units};
+use crate::policy::Policy;
+use crate::program::Op;
+use crate::sink::Sink;
+use crate::workload::{Team, Waiting};
+
+/// A shared loop.
+#[derive(Clone, Debug)]
+pub(crate) struct TeamState {
+    spec: Team,
+    /// Pieces that no task has taken.
+    left: u32,
+    /// Pieces that are not done.
+    undone: u32,
+    /// Tasks that wait for a loop: asleep, or on their CPUs without giving way.
+    attending: Vec<u32>,
+    /// Tasks that wait for the end of one.
+    joining: Vec<u32>,
+}
+
+impl TeamState {
+    pub(crate) fn new(spec: Team) -> Self {
+        Self { spec, left: 0, undone: 0, attending: Vec::new(), joining: Vec::new() }
+    }
+}
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    /// The steps of a team.
+    pub(super) fn team_step(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
+        match op {
+            Op::Open { team, pieces } => {
+                let state = &mut self.objects.teams[team as usize];
+                (state.left, state.undone) = (pieces, pieces);
+                let (waiting, waiters) = (state.spec.waiting, std::mem::take(&mut state.attending));
+                waiters.into_iter().for_each(|waiter| self.release(cpu, task, waiting, waiter));
+                StepOutcome::Next
+            }
+            Op::Share { team, piece_ns } => self.share(cpu, task, team as usize, piece_ns),
+            _ if self.team_waits(op) => self.wait_in_team(cpu, task, op),
+            _ => StepOutcome::Next,
+        }
+    }
+
+    /// A piece is done, if the task had one; the next one is taken, if there is any.
+    fn share(&mut self, cpu: usize, task: usize, team: usize, piece_ns: u64) -> StepOutcome {
+        let state = &mut self.objects.teams[team];
+        if std::mem::take(&mut self.task_states[task].has_piece) {
+            state.undone -= 1;
+            if state.undone == 0 {
+                let (waiting, waiters) = (state.spec.joining, std::mem::take(&mut state.joining));
+                waiters.into_iter().for_each(|waiter| self.release(cpu, task, waiting, waiter));
+            }
+        }
+        let state = &mut self.objects.teams[team];
+        if state.left == 0 {
+            return StepOutcome::Next;
+        }
+        state.left -= 1;
+        self.task_states[task].has_piece = true;
+        StepOutcome::Again { ns: piece_ns }
+    }
+
+    /// Whether a task at this step waits for other tasks of its team.
+    pub(super) fn team_waits(&self, op: Op) -> bool {
+        match op {
+            Op::Join { team } => self.objects.teams[team as usize].undone > 0,
+            Op::Attend { team } => self.objects.teams[team as usize].left == 0,
+            _ => false,
+        }
+    }
+
+    /// How a task waits at a step of a team.
+    pub(super) fn team_waiting(&self, op: Op) -> Option<Waiting> {
+        match op {
+            Op::Join { team } => Some(self.objects.teams[team as usize].spec.joining),
+            Op::Attend { team } => Some(self.objects.teams[team as usize].spec.waiting),
+            _ => None,
+        }
+    }
+
+    fn wait_in_team(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
+        let (Op::Join { team } | Op::Attend { team }) = op else { return StepOutcome::Next };
+        let waiting = self.team_waiting(op).unwrap_or_default();
+        if waiting == Waiting::SpinYield && self.kernel.cpus[cpu].runnable > 1 {
+            self.kernel.tasks[task].remaining = units(self.kernel.costs.barrier_look_ns.max(1));
+            return StepOutcome::Yield;
+        }
+        if !std::mem::replace(&mut self.task_states[task].parked, true) {
+            let state = &mut self.objects.teams[team as usize];
+            let waiters =
+                if matches!(op, Op::Join { .. }) { &mut state.joining } else { &mut state.attending };
+            waiters.push(task as u32);
+        }
+        match waiting {
+            Waiting::Block => StepOutcome::Wait { again: true },
+            Waiting::SpinYield | Waiting::Spin => StepOutcome::Spin,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::costs::Costs;
+    use crate::machine::Machine;
+    use crate::run::{Setting, run};
+    use crate::sink::Nothing;
+    use crate::spec::Spec;
+    use crate::{Options, SimError};
+
+    /// Requests of 20 loops, each of 2 ms of work, by this number of threads on two CPUs. The mean time of one in ms, and the part of the CPU time that
+    /// was spun.
+    fn mean_ms(threads: u32, waiting: &str) -> Result<(f64, f64), SimError> {
+        let text = format!(
+            "[teams]\npool = {{ waiting = \"{waiting}\" }}\n\
+             [[task]]\nname = \"main\"\nprocess = \"app\"\n\
+             program = \"loop 20 {{ request {{ loop 20 {{ open pool {threads}; share pool {}us; join pool }} }} }}\"\n\
+             [[task]]\nname = \"worker\"\nprocess = \"app\"\ncount = {}\nbackground = true\n\
+             program = \"forever {{ attend pool; share pool {}us }}\"\n",
+            2000 / threads,
+            threads - 1,
+            2000 / threads,
+        );
+        let machine = Machine::uniform(2);
+        let workload = Spec::read("team.toml", &text)?.workload(&machine)?;
+        let setting = Setting { machine, costs: Costs::typical(), workload, options: Options::default() };
+        let ran = run(&setting, "eevdf", Nothing)?;
+        assert!(ran.complete && ran.stats.requests.count() == 20, "{threads} {waiting}");
+        let times = ran.stats.times();
+        let busy_ns = (times.user_ns() + times.system_ns()) as f64;
+        Ok((ran.makespan_ns as f64 / 20.0 / 1e6, times.barrier_ns as f64 / busy_ns))
+    }
+
+    #[test]
+    fn two_threads_halve_the_work_and_more_that_spin_hold_the_cpus() {
+        for waiting in ["spin", "spin-yield", "block"] {
+            let (ms, _) = mean_ms(2, waiting).unwrap();
+            assert!((19.5..24.0).contains(&ms), "40 ms of work on two CPUs, {waiting}: {ms}");
+        }
+        // One that opens a loop and looks for its end holds a CPU that the last piece may need.
+        let (joining, joined) = mean_ms(8, "block\", joining = \"spin").unwrap();
+        let (block, slept) = mean_ms(8, "block").unwrap();
+        assert!(joining > block && joined > slept, "{joining} {block} {joined} {slept}");
+        let (spin, spun) = mean_ms(8, "spin").unwrap();
+        assert!(block < 30.0 && spin > 2.0 * block && spun > 0.3, "{block} {spin} {spun}");
+    }
+
+    #[test]
+    fn a_team_that_is_not_there_is_named_with_its_place() {
+        let text = "[[task]]\nname = \"main\"\nprogram = \"open pool 4\"\n";
+        let error = Spec::read("team.toml", text).unwrap().workload(&Machine::uniform(1)).unwrap_err();
+        assert!(error.to_string().contains("there is no team \"pool\""), "{error}");
+    }
+}
