@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 const LEVELS: [(u8, &[&str]); 8] = [
     (8, &["swtch", "swtch-python", "swtch-experiments"]),
     (7, &["swtch-report"]),
-    (6, &["swtch-decide"]),
+    (6, &["swtch-decide", "swtch-sweep"]),
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-sched"]),
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas", "swtch-sched-ext"]),

@@ -21,6 +21,7 @@ pub(crate) mod sched_load;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
+pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod try_settings;
 pub(crate) mod vm;
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     Import(import::ImportArgs),
     /// Predict what another scheduler or machine would do
     Simulate(Box<simulate::SimulateArgs>),
+    /// Simulate all combinations of a sweep: on this machine, many machines, Dask or SLURM
+    Sweep(Box<sweep::SweepArgs>),
     /// Compute each application's share of the fast cores under the fair policies
     Shares(Box<shares::SharesArgs>),
     /// Run a sched_ext scheduler on this kernel, or compare schedulers

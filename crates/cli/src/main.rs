@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
         Command::Shares(args) => commands::shares::run(&args),
         Command::Sched(args) => commands::sched::run(&args),
         Command::Vm(args) => commands::vm::run(&args),

@@ -114,6 +114,32 @@ pub(crate) fn is_sched_ext(text: &str) -> bool {
     name == FLSCHED || name.ends_with(SOURCE)
 }
 
+/// The files that a policy names: a sched_ext scheduler's source, and its values.
+pub(crate) fn files(text: &str) -> Vec<String> {
+    let (name, given) = split(text);
+    let source = name.ends_with(SOURCE).then(|| name.to_owned());
+    let pairs = given.filter(|_| is_sched_ext(text)).unwrap_or_default().split(',');
+    let values = pairs.filter_map(|pair| pair.split_once('=')).filter(|(key, _)| key.trim() == VALUES);
+    source.into_iter().chain(values.map(|(_, path)| path.trim().to_owned())).collect()
+}
+
+/// The policy with its files' paths counted from `directory`, which is empty or ends in a slash.
+pub(crate) fn beside(text: &str, directory: &str) -> String {
+    let place =
+        |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{directory}{path}") };
+    let (name, given) = split(text);
+    let name = if name.ends_with(SOURCE) { place(name) } else { name.to_owned() };
+    let Some(given) = given else { return name };
+    if !is_sched_ext(text) {
+        return text.to_owned();
+    }
+    let pairs = given.split(',').map(|pair| match pair.split_once('=') {
+        Some((key, path)) if key.trim() == VALUES => format!("{VALUES}={}", place(path.trim())),
+        _ => pair.to_owned(),
+    });
+    format!("{name}:{}", pairs.collect::<Vec<_>>().join(","))
+}
+
 /// Whether a policy of this name heeds cgroups.
 pub(crate) fn has_cgroups(text: &str) -> bool {
     let (name, _) = split(text);

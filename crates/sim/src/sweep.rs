@@ -23,10 +23,13 @@
 
 mod error;
 mod kept;
+mod prepared;
 mod rows;
 mod runs;
 
 pub use error::SweepError;
+pub use prepared::{InputFile, Prepared, hash_of};
+pub use rows::{IDENTITY, RunRow, describe_failure, write_table};
 pub use runs::{Request, Swept, sweep};
 
 use crate::error::SimError;
@@ -147,10 +150,7 @@ impl Sweep {
 
     /// How many runs there are.
     pub fn runs(&self) -> u64 {
-        [self.machines.len(), self.workloads.len(), self.policies.len(), self.seeds.len()]
-            .iter()
-            .map(|length| *length as u64)
-            .product()
+        self.lengths().iter().map(|length| *length as u64).product()
     }
 
     /// The run of this number, less than [`runs`](Self::runs): machines change slowest, then workloads, policies and seeds.
@@ -190,6 +190,21 @@ impl Sweep {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let is_file = |text: &&str| has_extension(text, "toml") || has_extension(text, "json");
         self.workloads.iter().map(String::as_str).filter(is_file)
+    }
+
+    /// How many machines, workloads, policies and seeds there are, in this order.
+    pub fn lengths(&self) -> [usize; 4] {
+        [self.machines.len(), self.workloads.len(), self.policies.len(), self.seeds.len()]
+    }
+
+    /// The machines by name.
+    pub fn machines(&self) -> impl Iterator<Item = &str> {
+        self.machines.iter().map(String::as_str)
+    }
+
+    /// The policies.
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        self.policies.iter().map(String::as_str)
     }
 
     /// The Profile that gives the costs, a path as it is in the file.

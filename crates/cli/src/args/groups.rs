@@ -7,7 +7,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["doctor", "measure"]),
     ("Record", &["record", "top", "serve", "dump", "import", "export"]),
     ("Decide", &["why", "diff", "compare", "check", "probe", "try", "report"]),
-    ("Simulate", &["simulate", "shares"]),
+    ("Simulate", &["simulate", "sweep", "shares"]),
     ("Schedule", &["sched", "vm"]),
     ("Study", &["ai", "faas", "fleet"]),
 ];

@@ -145,7 +145,7 @@ fn jitter(text: &str) -> Result<Jitter, String> {
     Jitter::named(text).map_err(|error| error.to_string())
 }
 
-fn shard(text: &str) -> Result<(u64, u64), String> {
+pub(crate) fn shard(text: &str) -> Result<(u64, u64), String> {
     let wrong = || format!("'{text}' is not a part; write 1/4 for the first of four");
     let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
     let (part, parts) = (part.parse().map_err(|_| wrong())?, parts.parse().map_err(|_| wrong())?);

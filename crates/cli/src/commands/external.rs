@@ -10,7 +10,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
@@ -19,12 +19,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     };
     let mut program = OsString::from("swtch-");
     program.push(name);
-    // A Python environment that is not activated has both in its directory, and neither on PATH.
-    let beside =
-        env::current_exe().map(|own| own.with_file_name(&program)).ok().filter(|path| path.is_file());
-    let path = env::var_os("PATH").unwrap_or_default();
-    let is_there = beside.is_some() || env::split_paths(&path).any(|place| place.join(&program).is_file());
-    let error = Command::new(beside.unwrap_or_else(|| PathBuf::from(&program))).args(arguments).exec();
+    let found = self::program(&program);
+    let is_there = found.is_some();
+    let error = Command::new(found.unwrap_or_else(|| PathBuf::from(&program))).args(arguments).exec();
     let (name, program) = (name.to_string_lossy(), program.to_string_lossy());
     // A directory on PATH that may not be searched gives the error of a program that may not be run.
     if error.kind() == io::ErrorKind::NotFound || !is_there {
@@ -42,6 +39,14 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         return Err(WrongUsage(text).into());
     }
     Err(error).with_context(|| format!("cannot run {program}"))
+}
+
+/// Where a program is: next to this one, or on PATH. A Python environment that is not activated has both in its directory, and neither on PATH.
+pub(super) fn program(name: impl AsRef<Path>) -> Option<PathBuf> {
+    let beside = env::current_exe().map(|own| own.with_file_name(name.as_ref())).ok();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).map(|place| place.join(name.as_ref()));
+    beside.into_iter().chain(on_path).find(|path| path.is_file())
 }
 
 /// The command with the most similar name, where one is similar.

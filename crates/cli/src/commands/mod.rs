@@ -21,6 +21,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
+pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod try_settings;
 pub(crate) mod vm;

@@ -9,18 +9,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use swtch_columns::{ByteArray, ByteArrayType, Cell, Columns, Layout, Scalar, encode_columns};
+use swtch_columns::{ByteArray, ByteArrayType, Cell, Columns, Encoder, GROUP_ROWS, Layout, Scalar};
+use swtch_profile::FileError;
 
 /// Under which the sweep's identity is in the file.
-const IDENTITY: &str = "swtch.sweep";
+pub const IDENTITY: &str = "swtch.sweep";
 
 swtch_columns::table! {
     /// One run. Figures are absent where it failed. How long it took is left out: the same sweep gives the same bytes.
     #[derive(Serialize, Deserialize)]
-    pub(super) struct RunRow in "runs" of ["swtch/sweep/1"], nullable ["text", "u64"];
+    pub struct RunRow in "runs" of ["swtch/sweep/1"], nullable ["text", "u64"];
     {
         /// Its number in the sweep.
-        pub(super) run: u64 [id],
+        pub run: u64 [id],
         /// The machine.
         machine: String [none],
         /// The workload.
@@ -88,14 +89,21 @@ swtch_columns::table! {
         /// Speeds of the applications as JSON, where the machine has several kinds of core.
         application_speeds: Option<LongText> [none],
         /// Why it failed.
-        error: Option<LongText> [none],
+        pub error: Option<LongText> [none],
     }
 }
 
 /// A text of any length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct LongText(String);
+pub struct LongText(String);
+
+impl LongText {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 impl Scalar for LongText {
     type Physical = ByteArrayType;
@@ -176,17 +184,34 @@ impl RunRow {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write(out: &Path, identity: &str, rows: Vec<RunRow>) -> Result<Vec<String>, SweepError> {
-    let layout = Layout { note: Some((IDENTITY, identity)), ..Layout::default() };
+    let mut groups = rows.chunks(GROUP_ROWS);
+    write_table(out, (IDENTITY, identity), &mut || Ok(groups.next().map(<[RunRow]>::to_vec)))?;
+    Ok(rows.iter().filter_map(describe_failure).collect())
+}
+
+/// Writes rows as a table, whole or not at all, with a key and a text. `next` gives the groups: [`GROUP_ROWS`] rows each, but for the last.
+///
+/// # Errors
+/// When the table cannot be written, or `next` fails.
+pub fn write_table(
+    out: &Path,
+    note: (&str, &str),
+    next: &mut dyn FnMut() -> io::Result<Option<Vec<RunRow>>>,
+) -> Result<(), FileError> {
+    let layout = Layout { note: Some(note), ..Layout::default() };
     swtch_profile::file::replace(out, |file| {
-        encode_columns(RunRow::columns(), &rows, io::BufWriter::new(file), layout)
-    })?;
-    let describe = |row: RunRow| {
-        Some(format!(
-            "run {} ({} under {} on {}): {}",
-            row.run, row.workload, row.policy, row.machine, row.error?.0
-        ))
-    };
-    Ok(rows.into_iter().filter_map(describe).collect())
+        let mut encoder = Encoder::new(RunRow::columns(), io::BufWriter::new(file), layout)?;
+        while let Some(rows) = next()? {
+            encoder.group(&rows)?;
+        }
+        encoder.finish()
+    })
+}
+
+/// A failed run with its reason; nothing for one that did not fail.
+pub fn describe_failure(row: &RunRow) -> Option<String> {
+    let error = row.error.as_ref()?.as_str();
+    Some(format!("run {} ({} under {} on {}): {error}", row.run, row.workload, row.policy, row.machine))
 }
 
 /// Whether the table is there already.
