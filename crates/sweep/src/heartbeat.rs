@@ -7,7 +7,7 @@ use crate::range::Range;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,8 @@ struct Shared {
     lease: Duration,
     /// Counts what the simulation does.
     steps: AtomicU64,
+    /// Rows are being written: a slow disk is no run that hangs.
+    writes: AtomicBool,
     held: Mutex<Option<Held>>,
 }
 
@@ -47,6 +49,7 @@ impl Heartbeat {
             directory: directory.to_owned(),
             lease,
             steps: AtomicU64::new(0),
+            writes: AtomicBool::new(false),
             held: Mutex::default(),
         };
         let shared = Arc::new(shared);
@@ -59,6 +62,12 @@ impl Heartbeat {
     /// The simulation does something.
     pub(crate) fn step(&self) {
         self.0.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Rows are being written, or no longer.
+    pub(crate) fn writes(&self, writes: bool) {
+        self.step();
+        self.0.writes.store(writes, Ordering::Relaxed);
     }
 
     /// From now on this claim is held.
@@ -84,7 +93,7 @@ fn beat(shared: &Weak<Shared>, every: Duration) {
         let mut held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(held) = held.as_mut() else { continue };
         let steps = shared.steps.load(Ordering::Relaxed);
-        if steps != held.steps {
+        if steps != held.steps || shared.writes.load(Ordering::Relaxed) {
             (held.steps, held.since) = (steps, Instant::now());
             sign(&held.file);
         } else if held.since.elapsed() > shared.lease {

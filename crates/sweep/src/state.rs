@@ -37,6 +37,14 @@ impl Opened {
         Ok(Self { directory: directory.to_owned(), manifest })
     }
 
+    /// How many runs are done.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn done(&self) -> Result<u64, Error> {
+        Ok(self.state()?.done.len())
+    }
+
     /// What is done and claimed now.
     pub(crate) fn state(&self) -> Result<State, Error> {
         let folder = |name: &str| self.directory.join(name);

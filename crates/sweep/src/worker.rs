@@ -241,7 +241,10 @@ impl Worker<'_> {
         let failed = rows.iter().filter(|row| row.error.is_some()).count() as u64;
         let sweep = self.opened.manifest.identity.clone();
         let receipt = Receipt { sweep, failed, cpu_s, host: self.own.host.clone() };
-        if let Err(error) = parts::write(&self.opened.directory, range, rows, &receipt) {
+        self.heartbeat.writes(true);
+        let written = parts::write(&self.opened.directory, range, rows, &receipt);
+        self.heartbeat.writes(false);
+        if let Err(error) = written {
             // A worker that was believed dead comes late: others have made the runs, and may have merged them.
             if self.opened.state()?.done.covers(range) {
                 return Ok(());

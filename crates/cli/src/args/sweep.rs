@@ -90,6 +90,9 @@ pub(crate) struct WorkArgs {
     /// Be the one process that a supervisor started
     #[arg(long, hide = true)]
     pub(crate) one: bool,
+    /// End as on a signal when standard input ends: for engines, whose own workers may be killed
+    #[arg(long, hide = true)]
+    pub(crate) until_eof: bool,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

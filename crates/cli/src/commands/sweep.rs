@@ -70,14 +70,19 @@ fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Sets the flag when standard input ends.
+fn until_eof(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
 /// A worker as a supervisor starts it: it ends with its standard input, and prints what it did.
 fn one(args: &WorkArgs) -> anyhow::Result<ExitCode> {
     let stop = signals()?;
-    let ended = Arc::clone(&stop);
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        ended.store(true, Ordering::Relaxed);
-    });
+    until_eof(&stop);
     let opened = Opened::open(&args.directory).map_err(error)?;
     let worked = swtch_sweep::work(&opened, &only(args), &stop).map_err(error)?;
     output::print(&(serde_json::to_string(&worked)? + "\n"));
@@ -95,7 +100,11 @@ fn only(args: &WorkArgs) -> Only {
 fn work(args: &WorkArgs) -> anyhow::Result<ExitCode> {
     let opened = Opened::open(&args.directory).map_err(error)?;
     let shards = args.shards.as_ref().map(|shards| array(&shards.0));
-    let done = supervise(&opened, args.jobs.given(), shards.as_deref(), args.start, &*signals()?)?;
+    let stop = signals()?;
+    if args.until_eof {
+        until_eof(&stop);
+    }
+    let done = supervise(&opened, args.jobs.given(), shards.as_deref(), args.start, &stop)?;
     report(&args.json, &opened, &done)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::claims::{Claims, record_death};
 use crate::merge::merge;
-use crate::plan::tests::{folder, planned};
+use crate::plan::DEFAULT_LEASE;
+use crate::plan::tests::{folder, planned, planned_with};
 use crate::status::{ShardState, gaps, status};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,8 @@ fn a_table_so_far_has_what_is_there_and_is_replaced_by_the_whole() {
 #[test]
 fn a_claim_without_signs_of_life_lapses_and_one_of_a_process_that_is_gone_at_once() {
     let folder = folder();
-    let opened = opened(folder.path());
+    planned_with(folder.path(), "d", 1e-9, Duration::from_secs(1)).unwrap();
+    let opened = Opened::open(&folder.path().join("d")).unwrap();
     let shards: Vec<Range> = opened.manifest.shards.iter().map(|shard| shard.range()).collect();
     let elsewhere = Owner { processes: "another machine".to_owned(), ..Owner::own() };
     let gone = Owner { began: 1, ..Owner::own() };
@@ -118,7 +120,7 @@ fn a_claim_without_signs_of_life_lapses_and_one_of_a_process_that_is_gone_at_onc
     let deaths = status(&opened).unwrap().deaths;
     assert_eq!(deaths, 2);
     let cause = |range| claims::cause_of_death(&opened.directory, range, 1).unwrap();
-    assert_eq!(cause(shards[0]), "no sign of life for 0.6 s");
+    assert_eq!(cause(shards[0]), "no sign of life for 1 s");
     assert_eq!(cause(shards[1]), "its process is gone");
     assert!(merged(&opened) == alone(folder.path()));
 }
@@ -126,7 +128,8 @@ fn a_claim_without_signs_of_life_lapses_and_one_of_a_process_that_is_gone_at_onc
 #[test]
 fn a_run_alone_whose_workers_died_is_a_row_with_the_reason() {
     let folder = folder();
-    let opened = opened(folder.path());
+    planned_with(folder.path(), "d", 1e9, DEFAULT_LEASE).unwrap();
+    let opened = Opened::open(&folder.path().join("d")).unwrap();
     let shard = opened.manifest.shards[0].range();
     let alone = Range { first: shard.first, last: shard.first };
     let mut range = shard;

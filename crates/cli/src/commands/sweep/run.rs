@@ -9,13 +9,14 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swtch_sweep::slurm::Job;
 use swtch_sweep::{Opened, status};
 
 /// The program of the Python package that hands shards to Dask.
 const DASK: &str = "swtch-sweep-dask";
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+const SHOW_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let interrupted = signals()?;
@@ -26,7 +27,11 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Engine::Here => {
             supervise(&opened, args.jobs.given(), None, None, &interrupted)?;
         }
-        Engine::Dask(address) => dask(args, &opened, address.as_deref(), &interrupted)?,
+        Engine::Dask(address) => {
+            if let Some(failure) = dask(args, &opened, address.as_deref(), &interrupted)? {
+                return Ok(failure);
+            }
+        }
         Engine::Slurm(partition) => slurm(args, &opened, partition.clone(), &interrupted)?,
     }
     let now = status(&opened).map_err(super::error)?;
@@ -49,13 +54,13 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(merged.as_ref().map_or(ExitCode::SUCCESS, failures))
 }
 
-/// The Python package hands shards to Dask: one process for the whole sweep.
+/// The Python package hands shards to Dask: one process for the whole sweep. Where that fails, its exit status.
 fn dask(
     args: &RunArgs,
     opened: &Opened,
     address: Option<&str>,
     interrupted: &AtomicBool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<ExitCode>> {
     let Some(program) = external::program(DASK) else {
         return Err(WrongUsage(format!(
             "no program '{DASK}' next to swtch or on PATH: it is in the Python package; pip install 'swtch[dask]'"
@@ -73,6 +78,8 @@ fn dask(
     }
     command.arg("--").arg(&opened.directory);
     let mut child = command.spawn().with_context(|| format!("cannot run {DASK}"))?;
+    let mut line = ProgressLine::new(super::TEMPLATE, Some(opened.manifest.runs));
+    let mut looked = Instant::now();
     let mut asked = false;
     let status = loop {
         if let Some(status) = child.try_wait().with_context(|| format!("cannot follow {DASK}"))? {
@@ -85,11 +92,19 @@ fn dask(
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         std::thread::sleep(LOOK_EVERY);
+        if looked.elapsed() > SHOW_EVERY {
+            looked = Instant::now();
+            if let Ok(done) = opened.done() {
+                line.show(|bar| bar.set_position(done));
+            }
+        }
     };
+    drop(line);
     match status.code() {
-        Some(0) => Ok(()),
-        _ if interrupted.load(Ordering::Relaxed) => Ok(()),
-        Some(code) => bail!("{DASK} ended with status {code}; the same command continues"),
+        Some(0) => Ok(None),
+        _ if interrupted.load(Ordering::Relaxed) => Ok(None),
+        // It has said why.
+        Some(code) => Ok(Some(ExitCode::from(code as u8))),
         None => bail!("{DASK} died ({status}); the same command continues"),
     }
 }
