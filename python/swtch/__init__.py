@@ -22,6 +22,7 @@ from ._errors import (
     TraceError,
     UsageError,
 )
+from ._growing_sweep import GrowingSweep
 from ._host import (
     Cache,
     CacheKind,
@@ -157,6 +158,7 @@ __all__ = [
     "Fairness",
     "FigureChange",
     "Frequency",
+    "GrowingSweep",
     "HandOver",
     "HookCalls",
     "Host",

@@ -40,7 +40,19 @@ def make_shard(program: str, directory: str, shard: int) -> dict[str, Any]:
         return {"error": f"there is no program swtch at {program} or on PATH of a worker of Dask"}
     # Its standard input stays open: when this process is killed it ends, and the child leaves the shard to others.
     child = subprocess.Popen(
-        [found, "sweep", "work", "--until-eof", "--json", "--jobs", "1", "--shards", str(shard), "--", directory],
+        [
+            found,
+            "sweep",
+            "work",
+            "--until-eof",
+            "--json",
+            "--jobs",
+            "1",
+            "--shards",
+            str(shard),
+            "--",
+            directory,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

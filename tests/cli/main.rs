@@ -36,6 +36,7 @@ mod shown;
 mod simulating;
 mod slow_spans;
 mod stacks;
+mod sweeping;
 mod terminal;
 mod top;
 mod tried;

@@ -2,9 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::process::ExitStatus;
 use swtch_columns::TableError;
 use swtch_profile::FileError;
 use swtch_sim::sweep::SweepError;
+
+/// The exit status of wrong usage.
+const WRONG: i32 = 2;
 
 /// Why a sweep does not go on. What is done stays done, and the same command continues.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +40,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// That of a child of this program, which has said why in one line.
+    pub(crate) fn of_child(status: ExitStatus, complaint: &str) -> Self {
+        let complaint = complaint.trim().strip_prefix("swtch: ").unwrap_or(complaint.trim()).to_owned();
+        if status.code() == Some(WRONG) { Self::Wrong(complaint) } else { Self::Worker(complaint) }
+    }
+
     /// Whether the arguments or the inputs are at fault.
     pub fn is_wrong_usage(&self) -> bool {
         matches!(self, Self::Wrong(_) | Self::Sweep(SweepError::Wrong(_)))

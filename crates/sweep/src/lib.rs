@@ -5,7 +5,7 @@
 //! workers, and rows never pass through them. A simulation is deterministic, so a shard that is run twice gives the same rows twice, and
 //! no lock is needed for correctness. Claims only keep workers from doing the same work.
 //!
-//! Modules: `range` (runs of consecutive numbers), `manifest`, `plan` with `predict` (what a run will cost), `owner` (whose process holds a
+//! Modules: `range` (runs of consecutive numbers), `manifest`, `plan` with `predict` and `trials` (what a run will cost), `owner` (whose process holds a
 //! claim), `claims` and `lease` (which process works on what, and whether it still does), `parts` (rows, a Parquet file for each shard),
 //! `state` (what is done, what is left: from the names of files alone), `heartbeat`, `worker`, `supervise` (restarts workers, and
 //! records how they died), `slurm` (job arrays), `status`, `merge`, `array` (lists as SLURM writes them), `error`.
@@ -27,6 +27,7 @@ pub mod slurm;
 mod state;
 mod status;
 mod supervise;
+mod trials;
 mod worker;
 
 pub use array::{array, parse_array};
@@ -39,4 +40,5 @@ pub use range::Range;
 pub use state::Opened;
 pub use status::{ShardState, ShardStatus, Status, gaps, status};
 pub use supervise::{Supervised, supervise};
+pub use trials::trials;
 pub use worker::{Only, Worked, work};

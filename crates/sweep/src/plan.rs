@@ -2,12 +2,14 @@
 
 use crate::error::{Error, reading, writing};
 use crate::manifest::{FILE, Manifest, Shard};
-use crate::predict::{Costs, predict};
+use crate::predict::{Costs, try_runs};
+use crate::trials::in_children;
 use crate::{claims, parts};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use swtch_columns::GROUP_ROWS;
@@ -26,7 +28,7 @@ const INPUTS: &str = "inputs";
 const PROFILE: &str = "profile.json";
 
 /// What is to be planned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct PlanRequest<'a> {
     /// The sweep's file.
     pub grid: &'a Path,
@@ -38,6 +40,14 @@ pub struct PlanRequest<'a> {
     pub shard_s: Option<f64>,
     /// After how long without a sign of life a claim lapses.
     pub lease: Duration,
+    /// A process that tries runs from a step on; in this process when not given.
+    pub trials: Option<&'a dyn Fn(u64) -> Command>,
+}
+
+impl std::fmt::Debug for PlanRequest<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PlanRequest").field("grid", &self.grid).finish_non_exhaustive()
+    }
 }
 
 /// What was planned.
@@ -70,7 +80,14 @@ pub fn plan(request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Planned, Err
     }
     // The directory is one that can be written before runs are tried.
     let inputs = Inputs::take(&prepared, request, &identity)?;
-    let costs = predict(&prepared, &|| stop.load(Ordering::Relaxed))?;
+    let mut steps = Vec::new();
+    match request.trials {
+        Some(command) => steps = in_children(command, stop)?,
+        None => try_runs(&prepared, 0, &|| stop.load(Ordering::Relaxed), &mut |step, took| {
+            steps.push((step, took));
+        })?,
+    }
+    let costs = Costs::of_steps(prepared.sweep(), &steps);
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Worker("interrupted before the plan was written".to_owned()));
     }

@@ -31,31 +31,32 @@ pub(crate) struct Costs {
 /// A run that was tried: the places of its machine, workload and policy, and the logarithm of what it took.
 type Tried = ([usize; 3], f64);
 
-/// Tries runs; stops early when `stop` says so.
+/// Tries runs from a step on, until enough is known or `stop` says so. `report` gets the step and what its run took, s.
 ///
 /// # Errors
 /// When a run cannot be.
-pub(crate) fn predict(prepared: &Prepared, stop: &dyn Fn() -> bool) -> Result<Costs, SweepError> {
+pub(crate) fn try_runs(
+    prepared: &Prepared,
+    from: u64,
+    stop: &dyn Fn() -> bool,
+    report: &mut dyn FnMut(u64, f64),
+) -> Result<(), SweepError> {
     let sweep = prepared.sweep();
-    let lengths = sweep.lengths();
     let cells = cells(sweep);
-    let mut tried: Vec<Tried> = Vec::new();
-    let (mut spent, mut sum) = (0.0, 0.0);
-    for step in 0..MOST_RUNS.min(cells) {
-        let allowed =
-            (MOST_SHARE * sum / tried.len().max(1) as f64 * sweep.runs() as f64).clamp(LEAST_S, MOST_S);
-        if spent > allowed || stop() {
+    let (mut count, mut spent) = (0.0, 0.0);
+    for step in from..MOST_RUNS.min(cells) {
+        let estimate: f64 = if count > 0.0 { spent / count * sweep.runs() as f64 } else { 0.0 };
+        if spent > (MOST_SHARE * estimate).clamp(LEAST_S, MOST_S) || stop() {
             break;
         }
-        let cell = place(step, cells);
+        let run = place(step, cells) * sweep.lengths()[3] as u64;
         let began = cpu_s();
-        prepared.run(cell * lengths[3] as u64, &mut || cpu_s() - began < LONGEST_S && !stop())?;
+        prepared.run(run, &mut || cpu_s() - began < LONGEST_S && !stop())?;
         let took = (cpu_s() - began).max(FLOOR_S);
-        spent += took;
-        sum += took;
-        tried.push((places(cell, lengths), took.ln()));
+        (count, spent) = (count + 1.0, spent + took);
+        report(step, took);
     }
-    Ok(Costs::of(lengths, &tried))
+    Ok(())
 }
 
 /// CPU seconds of this thread.
@@ -97,6 +98,16 @@ fn places(cell: u64, lengths: [usize; 4]) -> [usize; 3] {
 }
 
 impl Costs {
+    /// From the steps that were tried, and what each took.
+    pub(crate) fn of_steps(sweep: &Sweep, steps: &[(u64, f64)]) -> Self {
+        let (lengths, cells) = (sweep.lengths(), cells(sweep));
+        let steps = steps.iter().filter(|(step, _)| *step < cells);
+        let tried: Vec<Tried> = steps
+            .map(|(step, took)| (places(place(*step, cells), lengths), took.max(FLOOR_S).ln()))
+            .collect();
+        Self::of(lengths, &tried)
+    }
+
     fn of(lengths: [usize; 4], tried: &[Tried]) -> Self {
         let mean = |values: &mut dyn Iterator<Item = f64>| {
             let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));

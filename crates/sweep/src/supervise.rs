@@ -6,11 +6,12 @@ use crate::heartbeat::HUNG;
 use crate::owner::Owner;
 use crate::state::Opened;
 use crate::worker::Worked;
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,8 +22,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// Rust's exit status after a panic.
 const PANICKED: i32 = 101;
-/// Wrong usage.
-const WRONG: i32 = 2;
 
 /// What all workers did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,8 +119,13 @@ impl Slot<'_> {
         while !self.ended.load(Ordering::Relaxed) {
             let mut child = self.start()?;
             let pid = child.id();
-            let (status, printed, complaint) =
-                outcome(&mut child).map_err(|error| failed("follow a worker", error))?;
+            let follow = |error| failed("follow a worker", error);
+            let (printed, complaint) = texts(&mut child).map_err(follow)?;
+            let (signal, code) = peek(&child).map_err(follow)?;
+            let cause = cause_of_death(signal, code, &complaint);
+            // Before others can see that its process is gone, and do not know why.
+            let recorded = cause.as_ref().map(|cause| self.record_death(pid, cause)).transpose()?;
+            let status = child.wait().map_err(follow)?;
             if status.success() {
                 let one: Worked = serde_json::from_str(printed.trim())
                     .map_err(|error| Error::Worker(format!("a worker printed no result: {error}")))?;
@@ -130,17 +134,9 @@ impl Slot<'_> {
                 all.worked.left |= one.left;
                 return Ok(all);
             }
-            let Some(cause) = cause_of_death(status, &complaint) else {
-                let complaint =
-                    complaint.trim().strip_prefix("swtch: ").unwrap_or(complaint.trim()).to_owned();
-                return Err(if status.code() == Some(WRONG) {
-                    Error::Wrong(complaint)
-                } else {
-                    Error::Worker(complaint)
-                });
-            };
+            let Some(cause) = cause else { return Err(Error::of_child(status, &complaint)) };
             all.deaths += 1;
-            let was_claimed = self.record_death(pid, &cause)? || status.code() == Some(i32::from(HUNG));
+            let was_claimed = recorded == Some(true) || code == Some(i32::from(HUNG));
             starts = if was_claimed { 0 } else { starts + 1 };
             if starts >= STARTS {
                 return Err(Error::Worker(format!(
@@ -182,8 +178,8 @@ fn failed(what: &str, error: io::Error) -> Error {
     Error::File { what: format!("cannot {what}"), source: error }
 }
 
-/// How a worker ended, and what it printed.
-fn outcome(child: &mut Child) -> io::Result<(ExitStatus, String, String)> {
+/// What a worker printed, until it ended.
+fn texts(child: &mut Child) -> io::Result<(String, String)> {
     let text = |pipe: Option<&mut dyn Read>| {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
@@ -193,13 +189,19 @@ fn outcome(child: &mut Child) -> io::Result<(ExitStatus, String, String)> {
     };
     // A worker prints one line, which fits into the pipe while the other one is read.
     let printed = text(child.stdout.as_mut().map(|pipe| pipe as &mut dyn Read))?;
-    let complaint = text(child.stderr.as_mut().map(|pipe| pipe as &mut dyn Read))?;
-    Ok((child.wait()?, printed, complaint))
+    Ok((printed, text(child.stderr.as_mut().map(|pipe| pipe as &mut dyn Read))?))
+}
+
+/// The signal or the exit status of a child that has ended, which stays a zombie.
+fn peek(child: &Child) -> io::Result<(Option<i32>, Option<i32>)> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let status = retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(child)), options))?;
+    Ok(status.map_or((None, None), |status| (status.terminating_signal(), status.exit_status())))
 }
 
 /// How a worker died; `None` where it ended by itself.
-fn cause_of_death(status: ExitStatus, complaint: &str) -> Option<String> {
-    match (status.signal(), status.code()) {
+pub(crate) fn cause_of_death(signal: Option<i32>, code: Option<i32>, complaint: &str) -> Option<String> {
+    match (signal, code) {
         (Some(signal), _) => Some(format!("signal {signal}")),
         (None, Some(PANICKED)) => {
             let line = complaint.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

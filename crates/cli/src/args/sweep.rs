@@ -65,6 +65,9 @@ pub(crate) struct PlannedArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) planned: PlannedArgs,
+    /// Try runs from this step on and print what they cost: the process that a plan starts
+    #[arg(long, hide = true, value_name = "STEP")]
+    pub(crate) try_from: Option<u64>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

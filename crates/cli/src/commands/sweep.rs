@@ -12,7 +12,7 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -43,18 +43,35 @@ fn signals() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 fn planned(args: &PlannedArgs, interrupted: &AtomicBool) -> anyhow::Result<Planned> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let trials = |from: u64| {
+        let mut command = Command::new(&program);
+        command.args(["sweep", "plan", "--try-from", &from.to_string()]);
+        if let Some(profile) = &args.profile {
+            command.arg("--profile").arg(profile);
+        }
+        command.arg("--").arg(&args.grid).arg(&args.directory);
+        command
+    };
     let request = PlanRequest {
         grid: &args.grid,
         directory: &args.directory,
         profile: args.profile.as_deref(),
         shard_s: args.shard_time.map(|time| time.as_secs_f64()),
         lease: args.lease,
+        trials: Some(&trials),
     };
     swtch_sweep::plan(&request, interrupted).map_err(error)
 }
 
 fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
-    let Planned { manifest, was_there } = planned(&args.planned, &*signals()?)?;
+    let stop = signals()?;
+    if let Some(from) = args.try_from {
+        let (grid, profile) = (&args.planned.grid, args.planned.profile.as_deref());
+        swtch_sweep::trials(grid, profile, from, &stop, &mut |line| output::print(&line)).map_err(error)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Planned { manifest, was_there } = planned(&args.planned, &stop)?;
     if args.json.asked() {
         output::json(&args.json, &manifest)?;
         return Ok(ExitCode::SUCCESS);

@@ -32,6 +32,7 @@ pub(crate) fn planned_with(
         profile: None,
         shard_s: Some(shard_s),
         lease,
+        trials: None,
     };
     plan(&request, &AtomicBool::new(false))
 }

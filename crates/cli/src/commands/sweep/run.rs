@@ -51,7 +51,15 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     } else {
         output::print(&in_words(&now));
     }
-    Ok(merged.as_ref().map_or(ExitCode::SUCCESS, failures))
+    match merged {
+        Some(merged) => Ok(failures(&merged)),
+        None if now.failed > 0 => {
+            let line = format!("swtch: {} of {} runs failed; see the column error of the table", now.failed, now.runs);
+            output::complain_text(&line);
+            Ok(ExitCode::FAILURE)
+        }
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// The Python package hands shards to Dask: one process for the whole sweep. Where that fails, its exit status.
