@@ -12,15 +12,29 @@ from notebook_shell import run_notebook
 import swtch
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+#: The sweep that a page names.
+GRID = """machines = [2, 4]
+policies = ["eevdf", "rr"]
+seeds = [1, 2]
+workloads = ["spin:tasks=4,work_ns=1ms"]
+"""
 
 
 @pytest.mark.parametrize(
     "page",
-    ["python.md", "simulate.md", "tutorials/schedulers.md", "howto/notebook.md", "howto/slow-requests.md"],
+    [
+        "python.md",
+        "simulate.md",
+        "sweep.md",
+        "tutorials/schedulers.md",
+        "howto/notebook.md",
+        "howto/slow-requests.md",
+    ],
 )
 def test_every_example_in_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
+    Path("grid.toml").write_text(GRID)
     text = (DOCS / page).read_text()
     if 'mode="events"' in text:
         try:

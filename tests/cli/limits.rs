@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Rows: what the table calls it, the command, and what its output says of how much works.
-const ROWS: [(&str, &str, Reading); 27] = [
+const ROWS: [(&str, &str, Reading); 28] = [
     ("`doctor`", "doctor --json", |_| "yes".into()),
     (
         "`measure`",
@@ -49,6 +49,7 @@ const ROWS: [(&str, &str, Reading); 27] = [
     ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
     ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),
     ("`simulate`", "simulate spin --tasks 2 --machine 2 --work 1ms", |_| "yes".into()),
+    ("`sweep`", "sweep run grid.toml swept", |_| "yes".into()),
     ("`shares`", "shares --fast 1 --slow 2 --speedups 3,2.9,1.5", |_| "yes".into()),
     ("`sched list`", "sched list --json", |_| "yes".into()),
     ("`sched status`", "sched status --json", |_| "yes".into()),

@@ -23,6 +23,9 @@ const SHARD_S: (f64, f64) = (2.0, 20.0);
 const SHARDS: f64 = 500.0;
 /// Above this many, shards are longer than the upper bound.
 const MOST_SHARDS: f64 = 20_000.0;
+/// A small sweep has about this many, so that its workers end at about the same time; but none costs less than that, s.
+const FEWEST_SHARDS: f64 = 32.0;
+const SHORTEST_S: f64 = 0.1;
 /// Names of what a directory holds.
 const INPUTS: &str = "inputs";
 const PROFILE: &str = "profile.json";
@@ -217,6 +220,7 @@ fn cut(sweep: &Sweep, costs: &Costs, shard_s: Option<f64>) -> Vec<Shard> {
     let seeds = sweep.lengths()[3] as u64;
     let total: f64 = (0..runs / seeds).map(|cell| costs.of_cell(cell) * seeds as f64).sum();
     let by_size = (total / SHARDS).clamp(SHARD_S.0, SHARD_S.1).max(total / MOST_SHARDS);
+    let by_size = by_size.min((total / FEWEST_SHARDS).max(SHORTEST_S));
     let longest = shard_s.unwrap_or(by_size);
     let mut shards: Vec<Shard> = Vec::new();
     for run in 0..runs {

@@ -195,6 +195,10 @@ fn made_short(example: &str) -> String {
         let rest = rest.replace(" --baseline origin/main", " --baseline swtch-baseline.json");
         return format!("swtch check --accept --json=out.json && swtch check{rest}");
     }
+    if example.starts_with("swtch sweep") {
+        // The sweep here has one shard.
+        return example.replace("--shards 3,17-19", "--shards 0");
+    }
     // Without a terminal it would go on for ever.
     let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
     let example = match example.strip_prefix("swtch top") {
@@ -323,6 +327,9 @@ fn needs_a_build(example: &str) -> Option<&'static str> {
         || ["--sched beerland", "scx_bpfland-"].iter().any(|word| example.contains(word))
     {
         return Some("it needs schedulers of Cargo's registry, which take minutes to build");
+    }
+    if example.starts_with("swtch sweep run") && !example.contains("--on here") && example.contains("--on ") {
+        return Some("it needs an engine; python/tests/test_sweep_engines.py runs real ones");
     }
     example.contains("--kernel 6.12").then_some("it fetches kernels of 35 MB each")
 }

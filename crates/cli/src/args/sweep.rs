@@ -60,7 +60,7 @@ pub(crate) struct PlannedArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  swtch sweep plan grid.toml DIR\n  swtch sweep plan grid.toml DIR --profile server.json --json"
+    after_help = "Examples:\n  swtch sweep plan grid.toml DIR\n  swtch sweep plan grid.toml SERVER --profile server.json --json"
 )]
 pub(crate) struct PlanArgs {
     #[command(flatten)]

@@ -54,7 +54,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     match merged {
         Some(merged) => Ok(failures(&merged)),
         None if now.failed > 0 => {
-            let line = format!("swtch: {} of {} runs failed; see the column error of the table", now.failed, now.runs);
+            let line = format!(
+                "swtch: {} of {} runs failed; see the column error of the table",
+                now.failed, now.runs
+            );
             output::complain_text(&line);
             Ok(ExitCode::FAILURE)
         }
