@@ -60,7 +60,7 @@ class GrowingSweep:
             text=True,
             start_new_session=True,
         )
-        # Until the plan is there nothing can be said about the sweep.
+        # Without the plan there is no status.
         while not (directory / "manifest.json").exists() and self._command.poll() is None:
             time.sleep(_LOOK_EVERY_S)
         if self._command.poll() not in (None, 0):

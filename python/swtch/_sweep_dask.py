@@ -97,7 +97,7 @@ def client_of(address: str | None, workers: int | None) -> Iterator[Any]:
                 raise CommandError(f"Dask's scheduler at {address} has no worker; start one") from None
             yield client
         return
-    # On loopback only: whoever reaches a scheduler can run any code. Memory is not watched: shards are processes of their own.
+    # On loopback only: any program that reaches a scheduler can run any code. Memory is not watched: shards are processes of their own.
     settings = {"distributed.admin.log-format": "%(message)s", "logging.distributed": "critical"}
     with (
         dask.config.set(settings),

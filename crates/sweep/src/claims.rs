@@ -115,7 +115,7 @@ impl Claim {
     }
 }
 
-/// Who holds a claim; `None` when it is gone, or not yet written.
+/// The process that holds a claim; `None` when the claim is gone, or not yet written.
 pub(crate) fn owner(directory: &Path, range: Range, attempt: u32) -> Option<Owner> {
     serde_json::from_str(&fs::read_to_string(path(directory, range, attempt)).ok()?).ok()
 }

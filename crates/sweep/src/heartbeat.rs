@@ -28,7 +28,7 @@ struct Shared {
     lease: Duration,
     /// Counts what the simulation does.
     steps: AtomicU64,
-    /// Rows are being written: a slow disk is no run that hangs.
+    /// Rows are being written: a disk may be slow.
     writes: AtomicBool,
     held: Mutex<Option<Held>>,
 }
@@ -85,7 +85,7 @@ impl Heartbeat {
     }
 }
 
-/// Gives signs of life until nobody holds claims through it.
+/// Gives signs of life until its owner is gone.
 fn beat(shared: &Weak<Shared>, every: Duration) {
     loop {
         std::thread::sleep(every);

@@ -1,7 +1,7 @@
 //! Whether a claim still shows signs of life.
 //!
 //! The clocks of other machines, and that of the file server, may be wrong by any amount, so times are only compared for being the same.
-//! A claim lapses when its file's time has not changed while this process watched it for as long as the lease, by its own clock.
+//! A claim lapses when its file's time has not changed while this process watched it, and that took the lease by its own clock.
 
 use crate::range::Range;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ impl LeaseWatch {
         Self { lease, seen: HashMap::new() }
     }
 
-    /// Whether the claim in `path` has shown no sign of life for as long as the lease. One that is gone has not lapsed.
+    /// Whether the claim in `path` has shown no sign of life for the time of the lease. One that is gone has not lapsed.
     pub(crate) fn has_lapsed(&mut self, range: Range, attempt: u32, path: &Path) -> io::Result<bool> {
         // A network file system asks the server for the time of a file that is opened, and may keep what it knows otherwise.
         let time = match File::open(path).and_then(|file| file.metadata()?.modified()) {

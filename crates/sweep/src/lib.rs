@@ -7,7 +7,7 @@
 //!
 //! Modules: `range` (runs of consecutive numbers), `manifest`, `plan` with `predict` and `trials` (what a run will cost), `owner` (whose process holds a
 //! claim), `claims` and `lease` (which process works on what, and whether it still does), `parts` (rows, a Parquet file for each shard),
-//! `state` (what is done, what is left: from the names of files alone), `heartbeat`, `worker`, `supervise` (restarts workers, and
+//! `state` (the runs that are done and left, from the names of files alone), `heartbeat`, `worker`, `supervise` (restarts workers, and
 //! records how they died), `slurm` (job arrays), `status`, `merge`, `array` (lists as SLURM writes them), `error`.
 #![forbid(unsafe_code)]
 

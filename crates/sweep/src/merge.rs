@@ -24,7 +24,7 @@ pub struct Merged {
 /// How many failures are described.
 const DESCRIBED: usize = 10;
 
-/// Writes the table. With `so_far`, what is there is enough.
+/// Writes the table. With `so_far`, runs may be missing.
 ///
 /// # Errors
 /// When runs are missing, something else is at the table's place, or something cannot be read or written.

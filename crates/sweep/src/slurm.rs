@@ -10,14 +10,14 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The signal comes so many seconds before the time limit.
+/// Seconds between the signal and the time limit.
 const SIGNAL_S: u32 = 90;
 /// Work for one task, CPU seconds.
 const TASK_S: f64 = 600.0;
 /// Most tasks, unless a number was given.
 const MOST_TASKS: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// SLURM may be silent for so many looks.
+/// Most looks in a row at which SLURM may be silent.
 const SILENT_LOOKS: u32 = 60;
 
 /// What is submitted.
@@ -166,7 +166,7 @@ fn follow(job: &str, opened: &Opened, stop: &AtomicBool, progress: &mut dyn FnMu
 }
 
 fn no_program(name: &'static str) -> impl FnOnce(io::Error) -> Error {
-    move |source| Error::File { what: format!("cannot run {name}, which comes with SLURM"), source }
+    move |source| Error::File { what: format!("cannot run {name}, a program of SLURM"), source }
 }
 
 fn last_line(output: &Output) -> String {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use swtch_sim::sweep::Prepared;
 
-/// After so many processes that died, what is known is enough.
+/// Most processes that may die. The runs that were tried before are enough then.
 const MOST_DEATHS: u32 = 3;
 
 /// Tries the runs of a sweep from a step on, and prints the step and the CPU seconds of each: what [`in_children`] starts.

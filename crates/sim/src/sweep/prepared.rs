@@ -53,17 +53,17 @@ impl Prepared {
                 "a Profile was given, and {name} names another; remove one of them"
             )));
         }
-        let folder = file.parent().unwrap_or(Path::new(""));
-        let directory = match folder.to_str() {
+        let place = file.parent().unwrap_or(Path::new(""));
+        let directory = match place.to_str() {
             Some("") => String::new(),
             Some("/") => "/".to_owned(),
-            Some(folder) => format!("{folder}/"),
-            None => return Err(SweepError::Wrong(format!("{} is not UTF-8", folder.display()))),
+            Some(place) => format!("{place}/"),
+            None => return Err(SweepError::Wrong(format!("{} is not UTF-8", place.display()))),
         };
-        let profile_path = profile.map(Path::to_owned).or(sweep.profile().map(|path| folder.join(path)));
+        let profile_path = profile.map(Path::to_owned).or(sweep.profile().map(|path| place.join(path)));
         let mut files = BTreeMap::new();
-        for written in named(&sweep, folder)? {
-            let path = folder.join(&written);
+        for written in named(&sweep, place)? {
+            let path = place.join(&written);
             let hash = hash(&path)?;
             files.insert(written, InputFile { path, hash });
         }
