@@ -14,7 +14,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,10 @@ IN_FLIGHT = 2
 """Shards in flight for each thread of a worker: one runs, and one waits."""
 ANSWER_S = 15
 """A scheduler answers within this time, and has a worker within twice as long."""
-LOOK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.5
+"""How often it is looked for a signal, where no shard comes back."""
+COUNT_EVERY_S = 5.0
+"""How often workers are counted: they come and go."""
 
 
 class ShardError(Exception):
@@ -67,6 +72,10 @@ def make_shard(program: str, directory: str, shard: int) -> dict[str, Any]:
         return {"error": lines[-1].removeprefix("swtch: ")}
     made: dict[str, Any] = json.loads(printed)
     return made
+
+
+# Functions of a main program travel by value: schedulers and workers need the program swtch, but not this package.
+make_shard.__module__ = "__main__"
 
 
 def missing(program: str, directory: Path) -> list[int]:
@@ -121,9 +130,10 @@ def place(client: Any, program: str, directory: Path, shards: Sequence[int], sto
     left = list(reversed(shards))
     flying: dict[Any, int] = {}
     task = 0
+    slots, counted = 1, float("-inf")
     while (left or flying) and not stop.is_set():
-        # Workers come and go.
-        slots = max(sum(client.nthreads().values()), 1)
+        if time.monotonic() - counted > COUNT_EVERY_S:
+            slots, counted = max(sum(client.nthreads().values()), 1), time.monotonic()
         while left and len(flying) < IN_FLIGHT * slots:
             shard = left.pop()
             task += 1
@@ -133,12 +143,14 @@ def place(client: Any, program: str, directory: Path, shards: Sequence[int], sto
             done, _ = distributed.wait(list(flying), timeout=LOOK_EVERY_S, return_when="FIRST_COMPLETED")
         except (TimeoutError, distributed.TimeoutError):
             if client.status != "running":
-                raise CommandError("Dask's scheduler is gone") from None
+                raise CommandError("Dask's scheduler is gone; the same command continues") from None
             continue
         for future in done:
             del flying[future]
             if future.status == "cancelled":
-                raise CommandError("Dask's scheduler is gone, or cancelled a shard")
+                raise CommandError(
+                    "Dask's scheduler is gone or cancelled a shard; the same command continues"
+                )
             error = future.exception() if future.status == "error" else None
             # Workers of Dask that are killed too often are Dask's concern: the next look at the directory finds what is left.
             if error is not None and not isinstance(error, distributed.KilledWorker):
@@ -173,17 +185,19 @@ def command(words: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the directory of swtch sweep plan")
     options: argparse.Namespace = parser.parse_args(words)
     try:
-        import cloudpickle
         import distributed  # noqa: F401
     except ImportError as error:
         raise CommandError(f"cannot import {error.name}: pip install 'swtch[dask]'") from None
-    # By value: workers need the program swtch, but not this package.
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
     stop = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stop.set())
-    with client_of(options.address, options.workers) as client:
-        until_done(client, options.swtch, options.directory.resolve(), stop)
+    try:
+        with client_of(options.address, options.workers) as client:
+            until_done(client, options.swtch, options.directory.resolve(), stop)
+    except (OSError, TimeoutError, CancelledError) as error:
+        raise CommandError(
+            f"Dask's scheduler is gone ({_first(error)}); the same command continues"
+        ) from None
     return 130 if stop.is_set() else 0
 
 

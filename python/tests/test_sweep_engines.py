@@ -125,11 +125,14 @@ def test_two_thousand_runs_on_dask_with_a_worker_killed_are_those_of_one_machine
     ]
     worker += ["--host", LOOPBACK, "--memory-limit", "0", "--local-directory", tmp_path]
     port = address.rpartition(":")[2]
+    # The cluster needs the program, but not this package.
+    (tmp_path / "swtch.py").write_text('raise ImportError("this package is not on the cluster")\n')
+    cluster = {**os.environ, "PYTHONPATH": str(tmp_path)}
     with ExitStack() as stack:
         scheduler = [*dask, "--host", LOOPBACK, "--port", port, "--no-dashboard"]
-        stack.enter_context(running(scheduler, tmp_path / "scheduler.log"))
+        stack.enter_context(running(scheduler, tmp_path / "scheduler.log", env=cluster))
         workers = [
-            stack.enter_context(running([*worker, "--no-nanny"], tmp_path / f"worker-{one}.log"))
+            stack.enter_context(running([*worker, "--no-nanny"], tmp_path / f"worker-{one}.log", env=cluster))
             for one in range(2)
         ]
         words = [program, "sweep", "run", "grid.toml", "d", "--on", f"dask://{address}", "-o", "dask.parquet"]
@@ -163,6 +166,9 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
 def test_a_table_grows_and_a_sweep_that_was_stopped_goes_on(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Imported now: it takes as long as many runs.
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow.parquet")
     monkeypatch.chdir(tmp_path)
     Path("grid.toml").write_text(LONGER)
     start = lambda: swtch.sweep("grid.toml", "d", on="here", jobs=1, options=["--shard-time", "1ms"])  # noqa: E731
