@@ -121,11 +121,13 @@ fn same(manifest: Manifest, identity: &str, directory: &Path) -> Result<Planned,
     }))
 }
 
+/// Manifests that this process wrote: each is written beside its place under a name of its own.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
 /// Writes the manifest, unless another process was quicker: then that one's counts.
 fn publish(directory: &Path, manifest: &Manifest) -> Result<Planned, Error> {
     let path = directory.join(FILE);
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let beside = directory.join(format!(".manifest-{host}-{}-{number}", std::process::id()));
     let write = || -> io::Result<()> {

@@ -183,7 +183,7 @@ impl RunRow {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(out: &Path, identity: &str, rows: Vec<RunRow>) -> Result<Vec<String>, SweepError> {
+pub(super) fn write(out: &Path, identity: &str, rows: &[RunRow]) -> Result<Vec<String>, SweepError> {
     let mut groups = rows.chunks(GROUP_ROWS);
     write_table(out, (IDENTITY, identity), &mut || Ok(groups.next().map(<[RunRow]>::to_vec)))?;
     Ok(rows.iter().filter_map(describe_failure).collect())

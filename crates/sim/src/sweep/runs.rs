@@ -58,7 +58,7 @@ pub fn sweep(
     if stop.load(Ordering::Relaxed) && kept.len() < wanted.len() {
         return Err(SweepError::Interrupted { done: kept.len(), all: wanted.len() });
     }
-    let failures = rows::write(request.out, &identity, kept.rows()?)?;
+    let failures = rows::write(request.out, &identity, &kept.rows()?)?;
     kept.remove();
     Ok(Swept { runs: wanted.len(), run_now: missing.len(), failures })
 }
