@@ -42,7 +42,11 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConten
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn sum(serving: &Serving, outcome: &str) -> f64 {
-    serving.metrics().get(&format!("swtch_otlp_exports_total{{outcome=\"{outcome}\"}}")).copied().unwrap_or(0.0)
+    serving
+        .metrics()
+        .get(&format!("swtch_otlp_exports_total{{outcome=\"{outcome}\"}}"))
+        .copied()
+        .unwrap_or(0.0)
 }
 
 #[test]
@@ -82,7 +86,7 @@ fn a_receiver_that_refuses_or_is_away_costs_no_scrape_and_one_line() {
         let complaints = serving.complaints();
         assert_eq!(complaints.matches(said).count(), 1, "{complaints}");
     }
-    assert!(messages.try_iter().count() > 1, "what is new is tried all the same");
+    assert!(messages.try_iter().count() > 1, "new messages are tried all the same");
 }
 
 #[test]

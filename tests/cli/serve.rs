@@ -174,7 +174,11 @@ fn a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them() {
     assert!((of_one / counted - 1.0).abs() < 0.15, "{of_one} of {counted}");
     assert!((run(&one) / of_one - 1.0).abs() < 0.15, "{} of {of_one}", run(&one));
     assert!(run(&other) > 0.3 * run(&one), "{:?}", gained.after);
-    assert!(gained.after.keys().any(|name| name.contains("what=\"swtch_cgroup_cpu_seconds_total\"")), "{:?}", gained.after);
+    assert!(
+        gained.after.keys().any(|name| name.contains("what=\"swtch_cgroup_cpu_seconds_total\"")),
+        "{:?}",
+        gained.after
+    );
     // Whatever is shown can be chosen in the dashboard, which goes by switches.
     let groups = |metric: &str| -> BTreeSet<String> {
         let label = |name: &String| Some(name.strip_prefix(metric)?.split('"').nth(1)?.to_owned());

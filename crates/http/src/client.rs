@@ -77,12 +77,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// When there is no connection, no answer in time, or one that is not HTTP.
-pub fn post(
-    url: &Url,
-    headers: &[(String, String)],
-    body: &[u8],
-    timeout: Duration,
-) -> io::Result<Answer> {
+pub fn post(url: &Url, headers: &[(String, String)], body: &[u8], timeout: Duration) -> io::Result<Answer> {
     let until = Instant::now() + timeout;
     let mut stream = connect(url, until)?;
     let mut request = format!(
@@ -105,7 +100,9 @@ pub fn post(
         let count = match stream.read(&mut bytes) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             // A server that has said everything may reset the connection.
             Err(error) if answer.is_empty() => return Err(error),
             Err(_) => 0,
@@ -140,7 +137,9 @@ fn parsed(bytes: &[u8], ended: bool) -> io::Result<Option<Answer>> {
     let mut response = httparse::Response::new(&mut headers);
     let head = match response.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) if ended => return Err(wrong("the connection ended before the answer")),
+        Ok(httparse::Status::Partial) if ended => {
+            return Err(wrong("the connection ended before the answer"));
+        }
         Ok(httparse::Status::Partial) if bytes.len() < ANSWER_BYTES => return Ok(None),
         _ => return Err(wrong("the answer is not HTTP")),
     };
@@ -171,7 +170,16 @@ mod tests {
         assert_eq!(read("http://localhost:4318"), of("localhost", 4318, "/"));
         assert_eq!(read("http://collector/a/b"), of("collector", 80, "/a/b"));
         assert_eq!(read("http://[::1]:4318/v1/metrics"), of("::1", 4318, "/v1/metrics"));
-        for wrong in ["", "localhost:4318", "https://a", "http://", "http://a:b", "http://a b", "http://u@a", "http://a:99999"] {
+        for wrong in [
+            "",
+            "localhost:4318",
+            "https://a",
+            "http://",
+            "http://a:b",
+            "http://a b",
+            "http://u@a",
+            "http://a:99999",
+        ] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
         let given = Url::parse("http://a/own").unwrap().or_path("/v1/metrics");
@@ -182,7 +190,10 @@ mod tests {
     fn answers_are_whole_or_waited_for() {
         let whole = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nno";
         let answer = parsed(whole, false).unwrap().unwrap();
-        assert_eq!((answer.status, answer.retry_after, &*answer.body), (503, Some(Duration::from_secs(7)), &b"no"[..]));
+        assert_eq!(
+            (answer.status, answer.retry_after, &*answer.body),
+            (503, Some(Duration::from_secs(7)), &b"no"[..])
+        );
         assert_eq!(parsed(&whole[..whole.len() - 1], false).unwrap(), None);
         assert_eq!(parsed(b"HTTP/1.1 200 OK\r\n\r\n", true).unwrap().unwrap().status, 200);
         assert!(parsed(b"", true).is_err() && parsed(b"SSH-2.0-x\r\n\r\n", false).is_err());

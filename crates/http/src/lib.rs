@@ -1,5 +1,7 @@
 //! A small HTTP server that no client can stall: one thread, no call that blocks, a limit on everything.
 //!
+//! [`client`] is the other side: it sends a message and reads a short answer.
+//!
 //! It answers GET and HEAD requests for a few pages and closes the connection after each answer. A client has 5 s to send its request, of at
 //! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed.
 #![forbid(unsafe_code)]

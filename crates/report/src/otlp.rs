@@ -102,7 +102,8 @@ fn write_metric(
     };
     metric.message(kind, |data| {
         for (values, value) in series {
-            let of_cgroup = (family.labels.first() == Some(&"cgroup")).then(|| cgroups.get(values[0].as_str()));
+            let of_cgroup =
+                (family.labels.first() == Some(&"cgroup")).then(|| cgroups.get(values[0].as_str()));
             let more = of_cgroup.flatten().into_iter().flatten().copied();
             let labels = family.labels.iter().copied().zip(values.iter().map(String::as_str)).chain(more);
             data.message(1, |point| write_point(point, family, value, labels, span));
@@ -170,7 +171,8 @@ fn write_process(
             metric.text(2, "Context switches of all threads of the process.");
             metric.text(3, "{context_switch}");
             metric.message(7, |sum| {
-                for (kind, count) in [("voluntary", process.voluntary), ("involuntary", process.involuntary)] {
+                for (kind, count) in [("voluntary", process.voluntary), ("involuntary", process.involuntary)]
+                {
                     sum.message(1, |point| {
                         point.fixed(2, span.start_ns);
                         point.fixed(3, span.end_ns);
@@ -216,9 +218,11 @@ pub struct PartialSuccess {
     pub why: String,
 }
 
-/// An answer is no message of the protocol.
+/// An answer that is not a message of the protocol.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the answer is no ExportMetricsServiceResponse: it ends in the middle of a field, or has a field of an unknown type")]
+#[error(
+    "the answer is not an ExportMetricsServiceResponse: it ends in the middle of a field, or has a field of an unknown type"
+)]
 pub struct NotAnAnswer;
 
 /// Reads an answer (`ExportMetricsServiceResponse`).

@@ -158,8 +158,7 @@ impl Watch {
         let flight = args.keep.options(dump::own_folder)?.map(FlightRecorder::begin).transpose()?;
         machine.drop_capabilities();
         let processes = if args.otlp.otlp.is_some() { args.otlp.max_processes } else { 0 };
-        let limits =
-            Limits { cgroups: args.max_cgroups, irqs: args.max_irqs, processes, ..Limits::DEFAULT };
+        let limits = Limits { cgroups: args.max_cgroups, irqs: args.max_irqs, processes, ..Limits::DEFAULT };
         let mut watch = Self {
             machine,
             flight,

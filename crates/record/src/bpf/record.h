@@ -34,7 +34,7 @@ enum event_flag {
 
 /* How a task waits on its CPU. */
 enum spin_kind {
-	/* in a loop, which has an instruction for the processor that says so */
+	/* in a loop, which has an instruction for the CPU that says so */
 	SPIN_LOOP = 1,
 	/* by sched_yield */
 	SPIN_YIELD = 2,

@@ -2,7 +2,7 @@
 /*
  * Whether a task that lost its CPU worked, or waited for another task on it.
  *
- * A loop that waits has an instruction that tells the processor so: PAUSE, TPAUSE or UMWAIT on x86; YIELD, WFE or ISB on Arm. Those of ggml,
+ * A loop that waits has an instruction that tells the CPU so: PAUSE, TPAUSE or UMWAIT on x86; YIELD, WFE or ISB on Arm. Those of ggml,
  * libgomp, libomp, ONNX Runtime, Go, Java's onSpinWait and Rust's spin_loop have. They take most of the loop's time, so a task that
  * is interrupted in such a loop is near one. No symbols are needed.
  */

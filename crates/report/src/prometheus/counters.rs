@@ -6,10 +6,9 @@ use super::family::{
     CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
     CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
     INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES,
-    LOST, MIGRATIONS, OBSERVED, OTLP_EXPORTS,
-    OTLP_REJECTED, PRESSURE, RECORDER, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY,
-    RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE, SAMPLED_WINDOWS, SOFTIRQ_TIME,
-    SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
+    LOST, MIGRATIONS, OBSERVED, OTLP_EXPORTS, OTLP_REJECTED, PRESSURE, RECORDER, RECORDER_BPF_MEMORY,
+    RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE,
+    SAMPLED_WINDOWS, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
 use super::processes::{ProcessSums, Processes};
 use super::series_limiter::{OTHER, SeriesLimiter};
@@ -285,9 +284,9 @@ impl Counters {
 
     /// Sets what became of messages to a receiver of OTLP.
     pub fn set_exports(&mut self, exports: &OtlpExports) {
-        let by_outcome =
-            [("sent", exports.sent), ("refused", exports.refused), ("dropped", exports.dropped)];
-        let sums = by_outcome.into_iter().map(|(outcome, sum)| (&OTLP_EXPORTS, vec![outcome.to_owned()], sum));
+        let by_outcome = [("sent", exports.sent), ("refused", exports.refused), ("dropped", exports.dropped)];
+        let sums =
+            by_outcome.into_iter().map(|(outcome, sum)| (&OTLP_EXPORTS, vec![outcome.to_owned()], sum));
         for (family, labels, sum) in sums.chain([(&OTLP_REJECTED, Vec::new(), exports.rejected_points)]) {
             self.sums.entry(family.stem).or_default().insert(labels, sum);
         }

@@ -92,7 +92,7 @@ impl SeriesLimiter {
         let searched_ns = *self.searched_ns.get_or_insert(now_ns);
         let searches = now_ns.saturating_sub(searched_ns) >= STILL_NS;
         if searches {
-            self.give_way(now_ns);
+            self.make_way(now_ns);
         }
         self.give_room();
         if searches {
@@ -115,7 +115,7 @@ impl SeriesLimiter {
     }
 
     /// Quiet names leave for those without a series that have more than twice as many events.
-    fn give_way(&mut self, now_ns: u64) {
+    fn make_way(&mut self, now_ns: u64) {
         let free = self.most.saturating_sub(self.count);
         let mut hidden = self.weights(|entry| entry.wants());
         hidden.sort_by(|one, other| other.cmp(one));

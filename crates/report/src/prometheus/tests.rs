@@ -75,7 +75,10 @@ fn the_text_is_what_the_format_asks_for() {
     }
     // A figure that was not counted is absent instead of zero.
     assert!(!text.contains("\"involuntary\"") && !text.contains("swtch_migrations"), "{text}");
-    assert!(text.contains("swtch_unavailable_info{what=\"swtch_switch_cost_estimate_seconds_total\""), "{text}");
+    assert!(
+        text.contains("swtch_unavailable_info{what=\"swtch_switch_cost_estimate_seconds_total\""),
+        "{text}"
+    );
 }
 
 #[test]

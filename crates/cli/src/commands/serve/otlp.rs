@@ -52,7 +52,7 @@ struct State {
     ended: bool,
 }
 
-/// Who gets it.
+/// The server that gets the messages.
 #[derive(Debug)]
 struct Receiver {
     url: Url,
@@ -181,7 +181,7 @@ fn complain(sentence: &str) {
 /// What became of a message.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// It was received; so many figures were not taken, and why.
+    /// It was received; how many figures were not taken, and why.
     Received(u64, String),
     /// It is not wanted, and will not be.
     Refused(String),
@@ -211,7 +211,9 @@ fn receiver(given: &str, args: &OtlpArgs) -> anyhow::Result<Receiver> {
     let mut text = given.to_owned();
     if given == ENVIRONMENT {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let all = || set("OTEL_EXPORTER_OTLP_ENDPOINT").map(|url| format!("{}/v1/metrics", url.trim_end_matches('/')));
+        let all = || {
+            set("OTEL_EXPORTER_OTLP_ENDPOINT").map(|url| format!("{}/v1/metrics", url.trim_end_matches('/')))
+        };
         text = set("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT").or_else(all).context(
             "--otlp env: neither OTEL_EXPORTER_OTLP_METRICS_ENDPOINT nor OTEL_EXPORTER_OTLP_ENDPOINT is set; \
              set one to a collector, such as http://127.0.0.1:4318",
@@ -222,10 +224,14 @@ fn receiver(given: &str, args: &OtlpArgs) -> anyhow::Result<Receiver> {
     }
     headers.extend(args.otlp_header.iter().cloned());
     if text.starts_with("https://") {
-        bail!("--otlp {text}: https is not spoken; send to a collector on this machine, such as http://127.0.0.1:4318, that forwards it");
+        bail!(
+            "--otlp {text}: https is not spoken; send to a collector on this machine, such as http://127.0.0.1:4318, that forwards it"
+        );
     }
     let Some(url) = Url::parse(&text) else {
-        bail!("--otlp {text}: not an address of the form http://HOST:PORT/PATH; a collector listens at http://127.0.0.1:4318");
+        bail!(
+            "--otlp {text}: not an address of the form http://HOST:PORT/PATH; a collector listens at http://127.0.0.1:4318"
+        );
     };
     Ok(Receiver { url: url.or_path("/v1/metrics"), headers })
 }
@@ -273,7 +279,7 @@ fn resource(args: &OtlpArgs, of_environment: bool) -> Vec<(String, String)> {
     found
 }
 
-/// `a=b,c=d` with values as in URLs, as the variables have it. What is not of that form is left out.
+/// `a=b,c=d` with values as in URLs, as the variables have it. Anything else is left out.
 fn pairs(text: &str) -> Vec<(String, String)> {
     let found = text.split(',').filter_map(|pair| pair.split_once('='));
     found.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect()
@@ -316,7 +322,8 @@ mod tests {
 
     #[test]
     fn answers_are_final_or_tried_again() {
-        let answer = |status| Ok(Answer { status, retry_after: Some(Duration::from_secs(7)), body: Vec::new() });
+        let answer =
+            |status| Ok(Answer { status, retry_after: Some(Duration::from_secs(7)), body: Vec::new() });
         assert_eq!(outcome(answer(200)), Outcome::Received(0, String::new()));
         assert!(matches!(outcome(answer(503)), Outcome::Later(_, Some(after)) if after.as_secs() == 7));
         assert!(matches!(outcome(answer(400)), Outcome::Refused(_)));

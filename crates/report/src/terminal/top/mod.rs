@@ -13,6 +13,7 @@ mod keys;
 mod rates;
 mod screen;
 mod spinning;
+mod spinning_lines;
 mod state;
 mod text;
 mod window;

@@ -4,7 +4,7 @@ use super::columns::{TableLine, TopColumn, fitting};
 use super::details::details;
 use super::groups::Grouping;
 use super::header::{self, Pieces, Tone};
-use super::spinning;
+use super::spinning_lines;
 use super::state::{Front, State};
 use super::window::Window;
 use ratatui::Frame;
@@ -120,7 +120,7 @@ impl Screen<'_> {
         self.line(&header::cost(window));
         if self.area.height >= 10 {
             self.line(&header::tasks(window));
-            for pieces in spinning::lines(window) {
+            for pieces in spinning_lines::lines(&window.spinning) {
                 self.line(&pieces);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::columns::{TableLine, TopColumn};
 use super::header::{self, Pieces};
-use super::spinning;
+use super::spinning_lines;
 use super::state::State;
 use swtch_units::TextTable;
 
@@ -21,7 +21,7 @@ pub fn text(state: &State, host: &str, clock: &str) -> String {
         text.push_str(&joined(pieces));
         text.push('\n');
     }
-    for pieces in spinning::lines(window) {
+    for pieces in spinning_lines::lines(&window.spinning) {
         text.push_str(&joined(&pieces));
         text.push('\n');
     }

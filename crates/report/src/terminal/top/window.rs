@@ -314,7 +314,7 @@ impl Maker<'_> {
     }
 
     fn spinning(&self) -> Vec<TopSpinning> {
-        // What was in front is that since the snapshot before.
+        // Waits have counts since the snapshot before.
         let waits = self.later.tables.waits.clone();
         let tables = Tables { tasks: self.delta.tables.tasks.clone(), waits, ..Tables::default() };
         TopSpinning::of(tables.view(&self.delta.header), self.length_ns)
