@@ -358,6 +358,37 @@ fn without_privilege_the_kernels_own_counters_are_there() {
 }
 
 #[test]
+fn a_client_gets_the_format_that_it_reads() {
+    let home = home();
+    let serving = Serving::start(home.path(), &["--source", "procfs"]);
+    let asked = |accept: &str| {
+        request(serving.address, &format!("GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n"))
+    };
+    let open =
+        asked("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1");
+    assert!(
+        open.contains("Content-Type: application/openmetrics-text") && open.ends_with("# EOF\n"),
+        "{open}"
+    );
+    let older = asked("text/plain;version=0.0.4");
+    assert!(older.contains("Content-Type: text/plain; version=0.0.4"), "{older}");
+    assert!(
+        older.contains("\n# TYPE swtch_observed_seconds_total counter\nswtch_observed_seconds_total "),
+        "{older}"
+    );
+    assert!(!older.contains("# EOF") && !older.contains("# UNIT"), "{older}");
+    // In the same second both are of one look.
+    let names = |answer: &str| -> BTreeSet<String> {
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        body.lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.rsplit_once(' ').unwrap().0.to_owned())
+            .collect()
+    };
+    assert_eq!(names(&open), names(&older));
+}
+
+#[test]
 fn there_are_no_more_series_than_asked_for() {
     let home = home();
     let arguments = ["serve", "--once", "--source", "procfs", "--max-irqs", "1", "--max-cgroups", "0"];

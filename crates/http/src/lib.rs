@@ -31,6 +31,15 @@ const AT_ONCE: usize = 64;
 /// How long no connection is accepted after the system ran out of file descriptors or memory.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
+/// What a client asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The path, without what follows a question mark.
+    pub path: &'a str,
+    /// The header `Accept`; empty where there is none.
+    pub accept: &'a str,
+}
+
 /// The answer for a path.
 #[derive(Clone, Debug)]
 pub struct Content {
@@ -84,8 +93,8 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Waits for at most `timeout`, or until a signal, and does all work that does not block. `content` returns what a path serves.
-    pub fn poll(&mut self, timeout: Duration, content: &mut dyn FnMut(&str) -> Option<Content>) {
+    /// Waits for at most `timeout`, or until a signal, and does all work that does not block. `content` returns what is served, if anything.
+    pub fn poll(&mut self, timeout: Duration, content: &mut dyn FnMut(Request<'_>) -> Option<Content>) {
         let now = Instant::now();
         self.connections.retain(|connection| connection.deadline > now);
         if self.closed_until.is_some_and(|until| until <= now) {
@@ -161,7 +170,7 @@ impl Server {
 
 impl Connection {
     /// Does all work that does not block; returns whether the connection stays open.
-    fn step(&mut self, content: &mut dyn FnMut(&str) -> Option<Content>) -> bool {
+    fn step(&mut self, content: &mut dyn FnMut(Request<'_>) -> Option<Content>) -> bool {
         match &mut self.phase {
             Phase::Request(request) => {
                 let mut bytes = [0; 4096];
@@ -211,7 +220,10 @@ fn would_block(error: &io::Error) -> bool {
 }
 
 /// Head and body of the response, once the request is complete or cannot become valid any more.
-fn response(request: &[u8], content: &mut dyn FnMut(&str) -> Option<Content>) -> Option<(Vec<u8>, Rc<str>)> {
+fn response(
+    request: &[u8],
+    content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
+) -> Option<(Vec<u8>, Rc<str>)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let too_large = "431 Request Header Fields Too Large";
@@ -230,7 +242,9 @@ fn response(request: &[u8], content: &mut dyn FnMut(&str) -> Option<Content>) ->
         return Some(refusal("400 Bad Request"));
     };
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    Some(match (method, content(path)) {
+    let accept = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("Accept"));
+    let accept = accept.and_then(|header| std::str::from_utf8(header.value).ok()).unwrap_or_default();
+    Some(match (method, content(Request { path, accept })) {
         ("GET", Some(found)) => (head("200 OK", found.content_type, found.body.len()), found.body),
         ("HEAD", Some(found)) => (head("200 OK", found.content_type, found.body.len()), "".into()),
         ("HEAD", None) => (refusal("404 Not Found").0, "".into()),
@@ -258,8 +272,9 @@ mod tests {
     use super::*;
 
     fn asked(request: &[u8]) -> Option<String> {
-        let mut content = |path: &str| {
-            (path == "/metrics").then(|| Content { content_type: "text/plain", body: "figures\n".into() })
+        let mut content = |request: Request<'_>| {
+            (request.path == "/metrics" && request.accept != "none")
+                .then(|| Content { content_type: "text/plain", body: "figures\n".into() })
         };
         response(request, &mut content)
             .map(|(head, body)| String::from_utf8(head).unwrap() + &body)
@@ -272,6 +287,7 @@ mod tests {
             ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "figures\n"),
             ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "200 OK", "figures\n"),
             ("HEAD /metrics HTTP/1.1\r\n\r\n", "200 OK", ""),
+            ("GET /metrics HTTP/1.1\r\naccept: none\r\n\r\n", "404 Not Found", "404 Not Found\n"),
             ("GET /other HTTP/1.1\r\n\r\n", "404 Not Found", "404 Not Found\n"),
             ("HEAD /other HTTP/1.1\r\n\r\n", "404 Not Found", ""),
             ("POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed", "405 Method Not Allowed\n"),

@@ -7,6 +7,7 @@
 mod counters;
 mod exposition;
 mod family;
+mod older_text;
 mod processes;
 mod series_limiter;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod unavailable;
 pub use counters::{Counters, Delta, Gauges, GroupUse, KernelCounts, Limits, OtlpExports};
 pub(crate) use exposition::{Exposition, SeriesValue};
 pub use family::{Family, FamilyKind, families, reference};
+pub use older_text::{CONTENT_TYPE as OLDER_CONTENT_TYPE, older_text, wants_older_text};
 pub(crate) use processes::ProcessSums;
 
 use crate::export::{Exported, Exporter};

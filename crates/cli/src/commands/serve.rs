@@ -19,10 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
-use swtch_http::{Content, Server};
+use swtch_http::{Content, Request, Server};
 use swtch_record::flight::{FlightRecorder, Notice};
 use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
-use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
+use swtch_report::prometheus::{
+    self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits, OLDER_CONTENT_TYPE,
+};
 use swtch_trace::PodNames;
 
 /// The dashboard.
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             say(args, flight.notices());
         }
         let period = watch.machine.period();
-        server.poll(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
+        server.poll(period.saturating_sub(looked.elapsed()), &mut |request| watch.page(request));
         if looked.elapsed() >= period {
             looked = Instant::now();
             watch.machine.poll();
@@ -175,14 +177,19 @@ impl Watch {
         Ok(watch)
     }
 
-    fn page(&mut self, path: &str) -> Option<Content> {
+    fn page(&mut self, request: Request<'_>) -> Option<Content> {
         const PLAIN: &str = "text/plain; charset=utf-8";
-        match path {
+        match request.path {
             "/metrics" => {
                 if self.sampled.elapsed() >= FRESH {
                     self.sample();
                 }
-                Some(Content { content_type: CONTENT_TYPE, body: self.text() })
+                let body = self.text();
+                if prometheus::wants_older_text(request.accept) {
+                    let body = prometheus::older_text(&body).into();
+                    return Some(Content { content_type: OLDER_CONTENT_TYPE, body });
+                }
+                Some(Content { content_type: CONTENT_TYPE, body })
             }
             "/healthz" => Some(Content { content_type: PLAIN, body: "ok\n".into() }),
             "/" => Some(Content { content_type: "text/html; charset=utf-8", body: INDEX.into() }),
