@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,9 @@ T = TypeVar("T")
 MOST_S = 86_400.0
 """A day."""
 MOST_THREADS = 4096
+MOST_RATE = 10_000.0
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)")
+"""A name as RFC 9110 has it, and a value without line ends."""
 
 
 def seconds(text: str) -> float:
@@ -60,6 +64,46 @@ def add_study(add: Callable[..., Any], directory: str) -> None:
     )
     add("--name", metavar="NAME", help="the machine's name in the study [default: the directory's name]")
     add("--json", action="store_true", help="print the study as JSON")
+
+
+def rate(text: str) -> float:
+    """Requests a second: `20`, `0.5`, `20/s`.
+
+    >>> rate("0.5"), rate("20/s")
+    (0.5, 20.0)
+    """
+    try:
+        found = float(text.removesuffix("/s"))
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= MOST_RATE:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of requests a second, above 0 and up to {MOST_RATE:g}"
+        )
+    return found
+
+
+def header(text: str) -> tuple[str, str]:
+    """`Name: value`.
+
+    >>> header("X-Key: a:b")
+    ('X-Key', 'a:b')
+    """
+    found = _HEADER.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a header, such as 'X-Key: value'")
+    return found[1], found[2].strip()
+
+
+def one_of(names: Sequence[str]) -> Callable[[str], str]:
+    """One of these names."""
+
+    def one(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(names)}")
+        return text
+
+    return one
 
 
 def each(text: str, one: Callable[[str], T]) -> tuple[T, ...]:

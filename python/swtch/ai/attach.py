@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from .._command import Parser
 from .._errors import WrongUsage
-from .._options import count, seconds
+from .._options import count, header, rate, seconds
 from .._progress import Progress
 from .._text import duration
 from . import inferences, why
@@ -52,10 +52,17 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("server", metavar="URL|PID", help="where it answers, or its process")
-    add("--rate", type=_rate, default=RATE_PER_S, metavar="N", help="requests a second [default: 10]")
+    add("--rate", type=rate, default=RATE_PER_S, metavar="N", help="requests a second [default: 10]")
     add("--duration", type=seconds, default=DURATION_S, metavar="TIME", help="how long [default: 10s]")
     add("--body", type=Path, metavar="FILE", help="what is sent, by POST [default: nothing, by GET]")
-    add("--header", action="append", default=[], metavar="NAME: VALUE", help="sent along; may be repeated")
+    add(
+        "--header",
+        type=header,
+        action="append",
+        default=[],
+        metavar="NAME: VALUE",
+        help="sent along; may be repeated",
+    )
     add(
         "--callers", type=count, default=CALLERS, metavar="N", help="requests under way at most [default: 16]"
     )
@@ -145,12 +152,7 @@ def _request(options: argparse.Namespace) -> Request:
     parts = urlsplit(options.server)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise WrongUsage(f"{options.server!r} is not a URL such as http://127.0.0.1:8000/predict")
-    headers = {}
-    for line in options.header:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            raise WrongUsage(f"--header {line!r} is not 'NAME: VALUE'")
-        headers[name.strip()] = value.strip()
+    headers = dict(options.header)
     try:
         body = None if options.body is None else options.body.read_bytes()
     except OSError as error:
@@ -175,16 +177,6 @@ def _number(text: str) -> int:
     if not text.isdigit():
         raise WrongUsage(f"{text!r} is neither a URL nor a PID; give http://HOST:PORT/PATH or a number")
     return int(text)
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text.removesuffix("/s"))
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1e5:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a rate above 0, such as 20 or 0.5/s")
-    return value
 
 
 def _text(document: Mapping[str, Any], first_failure: str | None) -> str:

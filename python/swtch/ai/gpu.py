@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _native
-from .._options import add_study, count, counts, each, seconds
+from .._options import add_study, count, counts, each, one_of, seconds
 from .._text import duration, table
 from . import cuda, result
 from .figures import Estimate, estimate, per
@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     add = parser.add_argument
     add(
         "--wait",
-        type=lambda text: each(text, _one_of(tuple(cuda.FLAGS))),
+        type=lambda text: each(text, one_of(tuple(cuda.FLAGS))),
         default=tuple(cuda.FLAGS),
         metavar="HOW,...",
         help="spin, yield, block [default: all three]",
@@ -83,7 +83,7 @@ def add_to(commands: Any) -> None:
     )
     add(
         "--host",
-        type=lambda text: each(text, _one_of(LOADS)),
+        type=lambda text: each(text, one_of(LOADS)),
         default=("idle",),
         metavar="LOAD,...",
         help="idle, or busy: a computing process on every CPU beside them [default: idle]",
@@ -329,12 +329,3 @@ def _load(load: str, cpus: Sequence[int]) -> Iterator[None]:
 
 def _work_ns(one: Summary) -> float:
     return float(one.workload["slug"].split(".")[2])
-
-
-def _one_of(names: Sequence[str]) -> Any:
-    def one(text: str) -> str:
-        if text not in names:
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(names)}")
-        return text
-
-    return one

@@ -7,7 +7,6 @@ import base64
 import datetime
 import json
 import os
-import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._errors import CommandError, WrongUsage
+from .._options import header
 from . import sigv4
 from .invoke import Reply, invoke, one_line
 
@@ -27,7 +27,6 @@ _WAIT_S = 0.5
 _AGAIN = (429, 503)
 """Nothing was done by the function where these are the platform's answers: it may be asked again."""
 _DENIED = (401, 403)
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*(.*)")
 _SECRET = ("--header", "--bearer-from")
 
 
@@ -213,18 +212,6 @@ def given(options: argparse.Namespace) -> str | None:
     """The first of these options that was given; `None` without any."""
     names = [name for name in ("header", "bearer_from", "sigv4") if getattr(options, name)]
     return f"--{names[0].replace('_', '-')}" if names else None
-
-
-def header(text: str) -> tuple[str, str]:
-    """`Name: value`.
-
-    >>> header("X-Key: a:b")
-    ('X-Key', 'a:b')
-    """
-    found = _HEADER.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a header, such as 'X-Key: value'")
-    return found[1], found[2].strip()
 
 
 def without_secrets(words: Sequence[str]) -> list[str]:

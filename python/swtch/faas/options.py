@@ -11,7 +11,6 @@ from .._options import each, seconds
 
 MOST_WORK_MS = 900_000.0
 """As the handlers take it."""
-MOST_RATE = 10_000.0
 """What asks takes longer between two requests."""
 
 
@@ -63,23 +62,6 @@ def name_and_url(text: str) -> tuple[str | None, str]:
     """
     found = re.match(r"([^:/?=]+)=(.*)", text)
     return (found[1], found[2]) if found else (None, text)
-
-
-def rate(text: str) -> float:
-    """Requests a second: `20`, `0.5`, `20/s`.
-
-    >>> rate("0.5"), rate("20/s")
-    (0.5, 20.0)
-    """
-    try:
-        found = float(text.removesuffix("/s"))
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= MOST_RATE:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of requests a second, above 0 and up to {MOST_RATE:g}"
-        )
-    return found
 
 
 def url_path(text: str) -> str:

@@ -18,13 +18,13 @@ from .._checks import Refused, refuse
 from .._errors import CommandError, WrongUsage
 from .._files import make_directory, now
 from .._machine import host, host_document, usable
-from .._options import add_study, count, seconds
+from .._options import add_study, count, rate, seconds
 from .._progress import left
 from . import access, scope, study, summary, variants
 from .directories import LANGUAGES
 from .invoke import check
 from .journal import FILE, Journal, Line
-from .options import burst, name_and_url, names, period, rate, starts, url_path, works
+from .options import burst, name_and_url, names, period, starts, url_path, works
 from .own import OwnFunction, directory_name, functions_of
 from .plan import Plan, tiers_of
 from .price import Price, find

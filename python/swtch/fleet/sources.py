@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._errors import CommandError, WrongUsage
+from .._errors import CommandError
+from .._options import header
 from . import deploys, otlp, prometheus, store, traces
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--header",
+        type=header,
         action="append",
         default=[],
         metavar="'NAME: VALUE'",
@@ -112,7 +114,7 @@ def bring(
         store.begin(directory, options.step)
         end = time.time() if options.until is None else options.until
         server = prometheus.Server(
-            source, options.machine_label, options.type_label, options.service_label, headers(options.header), options.timeout
+            source, options.machine_label, options.type_label, options.service_label, dict(options.header), options.timeout
         )  # fmt: skip
         rows, kept = prometheus.fetch(
             database, server, directory, end - options.since, end, options.step, show
@@ -138,17 +140,6 @@ def bring(
     # Named after the source, so that the same source replaces its rows.
     part = re.sub(r"[^A-Za-z0-9]+", "-", str(path.resolve())).strip("-")[-100:]
     return {**found, "rows": store.write(database, directory, part, gains)}
-
-
-def headers(given: list[str]) -> dict[str, str]:
-    """Headers of requests. Raises `WrongUsage`."""
-    found = {}
-    for one in given:
-        name, colon, value = one.partition(":")
-        if not colon or not name.strip() or "\n" in one or "\r" in one:
-            raise WrongUsage("--header: write 'NAME: VALUE', such as 'Authorization: Bearer TOKEN'")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def utc(seconds: float) -> str:
