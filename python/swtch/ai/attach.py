@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(document, indent=1))
     else:
         explained = why.explain(options.out, options.slowest, *more)
-        print(_text(document, sent.first_failure), explained, sep="\n", end="")
+        print(_text(document, sent.first_failure) + explained, end="")
     return 0
 
 
@@ -189,4 +189,4 @@ def _text(document: Mapping[str, Any], first_failure: str | None) -> str:
         )
     if document["failed"]:
         lines.append(f"{document['failed']} requests failed; the first: {first_failure}")
-    return "\n".join(lines)
+    return "".join(f"{line}\n" for line in lines)
