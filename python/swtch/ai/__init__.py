@@ -11,7 +11,7 @@ may see as much as the program) and `sampler`; `evaluate` and `over_time` (from 
 waited inside inferences), `account` (where the CPUs' time went), `figures`, `summarise`, `comparisons` (tests, corrected for their
 number), `objective`, `advice`, `settings`; `inferences` (kept as spans) and `data` (as a table); `http_load` (requests to a server);
 `cuda` and `gpu_worker` (the driver of a GPU, and a workload on it); `result` (the document) and `summary` (text); `scheduler` (another one for the time of a run), `vm` and
-`in_guest` (the same in a virtual machine, and its inner side); `overhead`; `suite_*` (AI Benchmark in an environment of its own).
+`in_guest` (the same in a virtual machine, and its inner side); `overhead`.
 """
 
 from __future__ import annotations

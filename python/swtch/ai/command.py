@@ -24,7 +24,7 @@ examples:
   swtch ai run --quick                                  a subset, within a minute
   swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
   swtch ai run mobilenet-v2 --spin on,off --runs 3      spinning against blocking
-  swtch ai run --all --out cloud                        all sixteen
+  swtch ai run --suite suo --out cloud                  all sixteen
   swtch ai run --threads 1,2 -- ./my-workload --threads {threads}
   swtch ai tune resnet-50-v2                            the best settings, with the evidence
   swtch ai run model.onnx                               a model of your own

@@ -19,14 +19,13 @@ from .one_run import Job, Plan
 from .options import pins, price, quotas, switches
 from .study import Study, announce, need_models
 from .subject import Subject, of_file, of_language, of_model, of_program
-from .suite_driver import PARTS
 from .sweep import Forecast, Grid, by_settings, jobs
 
 QUICK_S = 52.0
 """After this long `--quick` begins no run, so that it ends within a minute."""
 QUICK_DURATION_S = 1.0
 ALL_S = 19 * 60.0
-"""The same for `--all` and twenty minutes."""
+"""The same for `--suite` and twenty minutes."""
 DURATION_S = 10.0
 
 _EXAMPLES = """\
@@ -40,12 +39,11 @@ examples:
   swtch ai run resnet-50-v2 --co-located 1,2 --pin none,spread
   swtch ai run u-net --quota none,1.5 --price 0.05/vcpu-hour
   swtch ai run --quick
-  swtch ai run --all --out cloud
+  swtch ai run --suite suo --out cloud
   swtch ai run --program ./my-workload
   swtch ai run --threads 1,2 -- python my_workload.py --threads {threads}
   swtch ai run --check-overhead resnet-50-v2
   swtch ai run --check-overhead -- ./my-workload
-  swtch ai run --suite ai-benchmark --install
 
 Every value of one list is combined with every value of the others. Inside a list of CPUs, write + instead of a comma: --pin none,0+2-3.
 Exit status: 0 all runs are complete, 1 one failed, 2 wrong usage, 130 interrupted."""
@@ -63,6 +61,7 @@ def add_to(commands: Any) -> None:
     _add_what(parser.add_argument_group("what to run"))
     add_settings(parser.add_argument_group("settings, each a list"))
     add_common(parser, DURATION_S, 1)
+    parser.renamed(all="--suite suo")
     parser.set_defaults(run=run)
 
 
@@ -76,7 +75,11 @@ def _add_what(group: Any) -> None:
     )
     add_own(add)
     add("--quick", action="store_true", help="a subset of models with three thread counts, within a minute")
-    add("--all", action="store_true", help="all sixteen models, in at most twenty minutes on 2 CPUs")
+    add(
+        "--suite",
+        choices=["suo"],
+        help="the sixteen models of the study by Suo et al., in at most twenty minutes on 2 CPUs",
+    )
     add(
         "--program",
         metavar="FILE",
@@ -89,18 +92,6 @@ def _add_what(group: Any) -> None:
         metavar="MODEL",
         help="measure the overhead of recording: run one model, or -- COMMAND, with and without a recording, in turn",
     )
-    add(
-        "--suite",
-        choices=["ai-benchmark"],
-        help="run the AI Benchmark package, in a Python environment of its own",
-    )
-    add(
-        "--part",
-        choices=sorted(PARTS),
-        default="full",
-        help="part of the suite: inference and training, or single images [default: full]",
-    )
-    add("--install", action="store_true", help="allow --suite to download what it needs (1.7 GB)")
 
 
 def add_own(add: Any) -> None:
@@ -238,10 +229,6 @@ def add_common(parser: Parser, duration_s: float, runs: int) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs what is asked for; returns the exit status."""
     _check_usage(options)
-    if options.suite is not None:
-        from .suite_ai_benchmark import run_suite
-
-        return run_suite(options)
     if options.check_overhead is not None:
         from .overhead import run_check
 
@@ -293,7 +280,6 @@ def _check_usage(options: argparse.Namespace) -> None:
     asked = {
         "MODELS": options.models,
         "--quick": options.quick,
-        "--all": options.all,
         "--program": options.program,
         "-- COMMAND": options.after,
         "--check-overhead": options.check_overhead is not None,
@@ -303,7 +289,7 @@ def _check_usage(options: argparse.Namespace) -> None:
     if given == ["-- COMMAND", "--check-overhead"]:
         given.remove("-- COMMAND")
     if not given:
-        raise WrongUsage("nothing to run; give models (`swtch ai list`), --quick, --all, or -- COMMAND")
+        raise WrongUsage("nothing to run; give models (`swtch ai list`), --quick, --suite suo, or -- COMMAND")
     if len(given) > 1:
         raise WrongUsage(f"{given[0]} and {given[1]} exclude each other; give one of them")
     file = options.models or options.check_overhead or ""
@@ -311,8 +297,6 @@ def _check_usage(options: argparse.Namespace) -> None:
         raise WrongUsage(
             "--shape and --input are for an ONNX file: swtch ai run model.onnx --shape 1,3,224,224"
         )
-    if options.install and options.suite is None:
-        raise WrongUsage("--install is for --suite only")
     if options.device == "cuda" and (options.program or options.after):
         raise WrongUsage("--device is for models; a program chooses its own device")
 
@@ -320,8 +304,8 @@ def _check_usage(options: argparse.Namespace) -> None:
 def _subjects(options: argparse.Namespace) -> list[Subject]:
     if options.after or options.program:
         return [of_program(options.after or [options.program])]
-    if options.quick or options.all:
-        wanted = [model for model in MODELS if options.all or model.number in QUICK]
+    if options.quick or options.suite:
+        wanted = [model for model in MODELS if options.suite or model.number in QUICK]
         return [of_model(model, options.weights, options.seed) for model in wanted]
     return named(options.models, options)
 
@@ -372,5 +356,5 @@ def _jobs(
         return by_settings(subjects, settings) if repeats == 1 else jobs(
             subjects, settings, repeats, options.seed
         ), started + QUICK_S
-    deadline_s = started + ALL_S if options.all else None
+    deadline_s = started + ALL_S if options.suite else None
     return jobs(subjects, settings, repeats, options.seed), deadline_s

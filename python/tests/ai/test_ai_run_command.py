@@ -15,7 +15,7 @@ from command_examples import GUIDES, ROOT, all_examples, installed
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
 from swtch._program import binary
-from swtch.ai import attach, evaluate, overhead, own_model, run, runtime, study, suite_ai_benchmark, tune, why
+from swtch.ai import attach, evaluate, overhead, own_model, run, runtime, study, tune, why
 from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
@@ -68,12 +68,11 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         row["trace"] = None if not plan.record else f"{job.id}.swtch"
         return row
 
-    for module in (study, suite_ai_benchmark, overhead):
+    for module in (study, overhead):
         monkeypatch.setattr(module, "run_once", instead)
     for module in (run, tune, overhead):
         monkeypatch.setattr(module, "need_models", lambda device: None)
     monkeypatch.setattr(tune.vm, "compare", lambda *arguments: {"text": "In a virtual machine ..."})
-    monkeypatch.setattr(suite_ai_benchmark, "python", lambda install: Path(sys.executable))
     assert main(words) == 0, capsys.readouterr().err
     assert bool(ran) == (words[0] not in ("list", "why", "gpu", "attach"))
     assert capsys.readouterr().out.strip()
@@ -83,12 +82,12 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     ("words", "said"),
     [
         ("run", "nothing to run; give models"),
-        ("run --quick --all", "--quick and --all exclude each other"),
+        ("run --quick --suite suo", "--quick and --suite exclude each other"),
+        ("run --all", "--all is called --suite suo now"),
         ("run 1 --quick", "MODELS and --quick exclude each other"),
         ("run 1 -- true", "MODELS and -- COMMAND exclude each other"),
         ("run mobilenet", "there is no model 'mobilenet'; did you mean mobilenet-v2?"),
         ("run 17", "there is no model '17'"),
-        ("run 1 --install", "--install is for --suite only"),
         ("run 1 --threads 0", "is not a whole number from 1"),
         ("run 1 --threads two", "is not a whole number from 1"),
         ("run 1 --duration 0s", "is not a time above 0"),
@@ -100,7 +99,6 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         ("run --device cuda -- true", "a program chooses its own device"),
         ("run --check-overhead 1,2", "--check-overhead takes one model"),
         ("run --check-overhead 1 --threads 1,2", "takes one value of each setting"),
-        ("run --suite ai-benchmark --runs 2", "--suite runs once"),
         ("tune", "nothing to tune"),
         ("tune 1,2", "tune takes one model"),
         ("tune 1 -- true", "exclude each other"),

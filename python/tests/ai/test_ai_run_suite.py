@@ -11,12 +11,14 @@ import pytest
 from run_host import check_leaves_once_an_inference, needs_root, needs_swtch
 from schema_check import faults
 
-from swtch.ai import suite_ai_benchmark, suite_environment
-from swtch.ai.command import main
 from swtch.ai.errors import AiError
 from swtch.ai.timeline import Switch
 
 ROOT = Path(__file__).resolve().parents[3]
+# A program of its own, whose modules are beside it.
+sys.path.insert(0, str(ROOT / "experiments" / "ai" / "ai_benchmark"))
+import environment  # noqa: E402
+import run as suite  # noqa: E402
 
 UTILS = """
 import time
@@ -81,7 +83,7 @@ def package(tmp_path, monkeypatch):
     python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path / "packages"} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("UPLOADED", str(tmp_path / "uploaded"))
-    monkeypatch.setattr(suite_ai_benchmark, "python", lambda install: python)
+    monkeypatch.setattr(suite, "python", lambda install: python)
     return python
 
 
@@ -98,7 +100,7 @@ def test_the_package_would_upload(package, tmp_path):
 def test_the_suite_is_recorded_test_by_test_and_uploads_nothing(package, tmp_path, capsys):
     needs_swtch(), needs_root()
     directory = tmp_path / "study"
-    assert main(["run", "--suite", "ai-benchmark", "--part", "micro", "--out", str(directory), "--json"]) == 0
+    assert suite.main(["--part", "micro", "--out", str(directory), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert not (tmp_path / "uploaded").exists()
     assert faults(document, json.loads((ROOT / "docs" / "schemas" / "study-2.json").read_text())) == []
@@ -124,13 +126,13 @@ def test_the_suite_is_recorded_test_by_test_and_uploads_nothing(package, tmp_pat
 def test_passes_that_belong_to_no_test_are_noticed():
     told = {"inference_1_1_passes": 1, "inference_1_1_mean_ms": 1.0, "inference_1_1_sd_ms": 0.0}
     with pytest.raises(AiError, match="reported 2 passes, and its tests 1"):
-        suite_ai_benchmark.parted(told, [(0, 1), (2, 3)])
+        suite.parted(told, [(0, 1), (2, 3)])
 
 
 def test_switches_are_parted_among_tests():
     rows = [Switch(at, 7, 0, False, None) for at in (1, 5, 12, 15, 25, 40)]
     found = dict(
-        suite_ai_benchmark.cut(
+        suite.cut(
             rows,
             frozenset([7]),
             [("a", [(0, 10)]), ("none", [(10, 11)]), ("b", [(11, 20)]), ("c", [(30, 50)])],
@@ -141,7 +143,7 @@ def test_switches_are_parted_among_tests():
 
 def test_nothing_is_downloaded_without_consent(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert main(["run", "--suite", "ai-benchmark", "--out", str(tmp_path / "out")]) == 1
+    assert suite.main(["--out", str(tmp_path / "out")]) == 1
     err = capsys.readouterr().err
     assert "add --install to download it" in err and "GB" in err
     assert list(tmp_path.iterdir()) == []
@@ -149,20 +151,18 @@ def test_nothing_is_downloaded_without_consent(tmp_path, monkeypatch, capsys):
 
 def test_a_cut_off_installation_is_begun_again(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = suite_environment.directory()
+    place = environment.directory()
     (place / "bin").mkdir(parents=True)
     steps = []
-    monkeypatch.setattr(suite_environment, "_step", lambda command, what: steps.append(what))
-    assert suite_environment.python(install=True) == place / "bin" / "python"
+    monkeypatch.setattr(environment, "_step", lambda command, what: steps.append(what))
+    assert environment.python(install=True) == place / "bin" / "python"
     assert steps == ["make an environment", "download the packages"]
-    suite_environment.python(install=False)
+    environment.python(install=False)
     assert len(steps) == 2
 
 
 def test_a_disk_that_is_too_small_is_said_before(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(
-        suite_environment.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**9})
-    )
+    monkeypatch.setattr(environment.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**9}))
     with pytest.raises(AiError, match=r"GB and 1.0 GB are free"):
-        suite_environment.python(install=True)
+        environment.python(install=True)

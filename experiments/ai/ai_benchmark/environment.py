@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._files import user_directory
-from .errors import AiError
+from swtch._files import user_directory
+from swtch.ai.errors import AiError
 
 VERSION = "0.1.2"
 """Of AI Benchmark, the study's successor in kind: 42 tests in 19 sections."""
@@ -70,7 +70,7 @@ def _install(place: Path) -> None:
         raise AiError(
             f"{place} needs {SIZE_GB} GB and {free / 1e9:.1f} GB are free; set XDG_CACHE_HOME to a larger file system"
         )
-    print(f"swtch ai: installing AI Benchmark {VERSION} and {tensorflow()} into {place}", file=sys.stderr)
+    print(f"installing AI Benchmark {VERSION} and {tensorflow()} into {place}", file=sys.stderr)
     base = interpreter()
     _step([base, "-m", "venv", "--clear", str(place)], "make an environment")
     pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]

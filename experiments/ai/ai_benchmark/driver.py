@@ -1,4 +1,4 @@
-"""Runs AI Benchmark by the workload contract, in an environment of its own: `python suite_driver.py PART`.
+"""Runs AI Benchmark by the workload contract, in an environment of its own: `python driver.py PART`.
 
 It imports nothing of swtch, whose packages are other versions. What the benchmark measures stays as it is, and three of its
 functions are replaced. The one that uploads results does nothing. Its clock also notes when every pass began and ended. The one

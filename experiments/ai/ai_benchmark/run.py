@@ -1,33 +1,41 @@
-"""`swtch ai run --suite ai-benchmark`: the package that the study ran, under the recorder, test by test.
+"""AI Benchmark, the package that the study ran, under the recorder, test by test.
 
-AI Benchmark (Ignatov and others, 2019) runs as it is, TensorFlow and all, in an environment of its own (`suite_environment`), with its
-upload of results replaced (`suite_driver`). It is one process and one Trace. Each of its 42 tests becomes a row of the study. The row is
+    python3 experiments/ai/ai_benchmark/run.py --install --threads 2 --out ai-benchmark
+
+AI Benchmark (Ignatov and others, 2019) runs as it is, TensorFlow and all, in an environment of its own (`environment.py`), with its
+upload of results replaced (`driver.py`). It is one process and one Trace. Each of its 42 tests becomes a row of the study. The row is
 cut out of the Trace by the times at which its passes began and ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._errors import TraceError, WrongUsage
-from .._machine import host, usable
-from .._trace import Trace
-from . import evaluate
-from .errors import AiError
-from .figures import latency, per
-from .one_run import Job, run_once
-from .settings import Settings
-from .study import Study
-from .subject import Subject
-from .suite_driver import PARTS
-from .suite_environment import VERSION, python
-from .timeline import Activity, Interval, Switch, activity, switches
+from driver import PARTS
+from environment import VERSION, python
 
-DRIVER = Path(__file__).with_name("suite_driver.py")
+from swtch._command import Parser
+from swtch._command import run as run_command
+from swtch._errors import TraceError, WrongUsage
+from swtch._machine import host, usable
+from swtch._options import count
+from swtch._trace import Trace
+from swtch.ai import evaluate
+from swtch.ai.errors import AiError
+from swtch.ai.figures import latency, per
+from swtch.ai.one_run import Job, run_once
+from swtch.ai.run import add_common, conclude, make_plan
+from swtch.ai.settings import Settings
+from swtch.ai.study import Study
+from swtch.ai.subject import Subject
+from swtch.ai.timeline import Activity, Interval, Switch, activity, switches
+
+DRIVER = Path(__file__).with_name("driver.py")
 MOST_S = 8 * 3600.0
 """What the whole suite may take, unless --timeout says otherwise."""
 RECOGNITION = range(1, 8)
@@ -57,21 +65,38 @@ class SuiteTest:
         return f"ai-benchmark-{self.section}-{self.sub}-{self.kind}"
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the suite; returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = Parser(
+        prog="run.py", description="Run and record AI Benchmark, each of its tests a row of a study."
+    )
+    parser.add_argument(
+        "--threads", type=count, metavar="N", help="TensorFlow's threads [default: the number of CPUs]"
+    )
+    parser.add_argument(
+        "--part",
+        choices=sorted(PARTS),
+        default="full",
+        help="inference and training, one of them, or single images (micro) [default: full]",
+    )
+    parser.add_argument("--install", action="store_true", help="download what it needs (1.7 GB)")
+    add_common(parser, MOST_S, 1)
+    options = parser.parse_args(words)
+    options.words = ["run.py", *words]
+    return run_command("run.py", lambda: run_suite(options))
+
+
 def run_suite(options: argparse.Namespace) -> int:
     """Runs the suite; returns the exit status."""
-    from .run import conclude, make_plan
-
     if options.runs not in (None, 1) or options.weights is not None:
-        raise WrongUsage("--suite runs once, with the benchmark's own weights; remove --runs and --weights")
+        raise WrongUsage("it runs once, with the benchmark's own weights; remove --runs and --weights")
     program = python(options.install)
-    may_use = usable(host())
-    threads = options.threads or (may_use.cpu_count,)
-    if len(threads) != 1:
-        raise WrongUsage("--suite takes one number of threads")
+    threads = options.threads or usable(host()).cpu_count
     plan = make_plan(options, MOST_S)
     study = Study(plan, options.words, options.name, False, None)
     study.document["provenance"]["runtime"] = {"name": "TensorFlow, by AI Benchmark", "version": VERSION}
-    job = Job(subject_of(program, options.part, options.device), Settings(threads[0], device=options.device))
+    job = Job(subject_of(program, options.part, options.device), Settings(threads, device=options.device))
     row = run_once(
         job,
         plan,
@@ -214,3 +239,7 @@ def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activit
         {"what": what, "why": why} for what in ("interrupts", "over_time", "cost", "cpu", "images_per_second")
     ]
     return row
+
+
+if __name__ == "__main__":
+    sys.exit(main())
