@@ -187,10 +187,10 @@ fn threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep() {
         };
         assert_eq!(summary["advice"][0], *one, "it comes first");
         let evidence = one["evidence"].as_str().unwrap();
-        assert!(
-            evidence.starts_with("4 threads of remedies (") && evidence.contains("on 1 CPU"),
-            "{evidence}"
-        );
+        // The main thread counts where it ran too.
+        let threads = evidence.starts_with("4 threads of remedies (")
+            || evidence.starts_with("5 threads of remedies (");
+        assert!(threads && evidence.contains("on 1 CPU"), "{evidence}");
         assert!(evidence.contains(words), "{how}: {evidence}");
         assert!(one["try_this"].as_str().unwrap().starts_with("1 thread (as many as CPUs)"), "{one}");
         assert!(advice(&summary, "more runnable threads").is_none(), "said once: {}", summary["advice"]);

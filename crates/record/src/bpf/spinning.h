@@ -18,7 +18,7 @@
 #define WFE 0xd503205f
 #define ISB 0xd5033fdf
 
-static __always_inline bool has_spin_hint(const u8 *code)
+static __always_inline bool has_spin_hint(const u64 *code)
 {
 	const u32 *words = (const u32 *)code;
 
@@ -31,18 +31,39 @@ static __always_inline bool has_spin_hint(const u8 *code)
 #else
 #define NR_SCHED_YIELD 24
 
-static __always_inline bool has_spin_hint(const u8 *code)
+/* Eight bytes of this value. */
+#define EIGHT(byte) (0x0101010101010101ull * (byte))
+
+/* The highest bit of each byte that is 0, and no other bit. */
+static __always_inline u64 zeros(u64 bytes)
 {
-	for (u32 index = 0; index < 2 * NEAR_BYTES - 3; index++) {
-		/* pause */
-		if (code[index] == 0xf3 && code[index + 1] == 0x90)
-			return true;
-		/* tpause, umwait */
-		if ((code[index] == 0x66 || code[index] == 0xf2) && code[index + 1] == 0x0f && code[index + 2] == 0xae &&
-		    (code[index + 3] & 0xf8) == 0xf0)
-			return true;
+	return ~(((bytes & EIGHT(0x7f)) + EIGHT(0x7f)) | bytes | EIGHT(0x7f));
+}
+
+/* Where each byte is that value, moved on by `bytes`; `before` is what the eight bytes before had. */
+#define MOVED(here, before, bytes) ((here) << 8 * (bytes) | (before) >> (64 - 8 * (bytes)))
+
+/* Eight bytes at a time and without a branch: the kernel checks each path through a program, and would take long for a loop with branches. */
+static __always_inline bool has_spin_hint(const u64 *code)
+{
+	u64 found = 0, rep_before = 0, prefix_before = 0, escape_before = 0, group_before = 0;
+
+	for (u32 index = 0; index < 2 * NEAR_BYTES / 8; index++) {
+		u64 bytes = code[index];
+		u64 rep = zeros(bytes ^ EIGHT(0xf3)), prefix = zeros(bytes ^ EIGHT(0x66)) | zeros(bytes ^ EIGHT(0xf2));
+		u64 escape = zeros(bytes ^ EIGHT(0x0f)), group = zeros(bytes ^ EIGHT(0xae));
+
+		/* pause: f3 90 */
+		found |= MOVED(rep, rep_before, 1) & zeros(bytes ^ EIGHT(0x90));
+		/* tpause and umwait: 66 or f2, 0f ae, and f0 to f7 for the register */
+		found |= MOVED(prefix, prefix_before, 3) & MOVED(escape, escape_before, 2) & MOVED(group, group_before, 1) &
+			 zeros((bytes & EIGHT(0xf8)) ^ EIGHT(0xf0));
+		rep_before = rep;
+		prefix_before = prefix;
+		escape_before = escape;
+		group_before = group;
 	}
-	return false;
+	return found;
 }
 #endif
 
@@ -74,7 +95,7 @@ static __always_inline u16 spin_kind(struct task_struct *task)
 		return 0;
 	if (bpf_probe_read_user(code, sizeof(code), (void *)(ip - NEAR_BYTES)))
 		return 0;
-	return has_spin_hint((const u8 *)code) ? SPIN_LOOP : 0;
+	return has_spin_hint(code) ? SPIN_LOOP : 0;
 }
 
 #endif
