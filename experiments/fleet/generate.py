@@ -25,7 +25,7 @@ START_S = 1_793_491_200  # 2026-11-01
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("directory", type=Path)
     for name, value in (

@@ -121,8 +121,10 @@ class GrowingSweep:
             ended = not self.is_running
             found = self.status()
             if found["done"] > shown:
-                shown = found["done"]
-                yield self.to_arrow()
+                table = self.to_arrow()
+                # Runs may have ended since the look.
+                shown = table.num_rows
+                yield table
             if found["done"] == found["runs"] or (ended and self._command is not None):
                 break
             time.sleep(every_s)
