@@ -161,6 +161,7 @@ fn fewer_threads_may_save_far_more_than_their_switches_took() {
 #[test]
 fn threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep() {
     const TEST: &str = "threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep";
+    const WAIT: &str = "threads that wait hold the CPUs that others need";
     if let Some(why) = without_bpf() {
         return skip(TEST, &why);
     }
@@ -176,7 +177,6 @@ fn threads_that_wait_on_cpus_are_told_from_those_that_work_or_sleep() {
         let text = with_summary(home.path(), &output);
         serde_json::from_str(text.split_once('\n').unwrap().1).unwrap()
     };
-    const WAIT: &str = "threads that wait hold the CPUs that others need";
     for (how, rounds, words) in [("pause", "40", "in a loop"), ("yield", "400", "by sched_yield")] {
         let summary = recorded(&[how, "4", rounds, "400000"]);
         let Some(one) = advice(&summary, WAIT) else {

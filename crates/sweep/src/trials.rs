@@ -13,7 +13,7 @@ use swtch_sim::sweep::Prepared;
 /// Most processes that may die. The runs that were tried before are enough then.
 const MOST_DEATHS: u32 = 3;
 
-/// Tries the runs of a sweep from a step on, and prints the step and the CPU seconds of each: what [`in_children`] starts.
+/// Tries the runs of a sweep from a step on, and prints the step and the CPU seconds of each: what `in_children` starts.
 ///
 /// # Errors
 /// When the sweep or a run cannot be.

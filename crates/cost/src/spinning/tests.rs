@@ -97,8 +97,7 @@ fn behind_other_programs_fewer_threads_would_wait_too() {
 #[test]
 fn a_quota_pays_for_fewer_cpus() {
     let (mut header, tables) = crowd(2);
-    header.totals.throttled =
-        Some(Throttled { periods: 10, throttled_periods: 9, throttled_ns: S, ..Throttled::default() });
+    header.totals.throttled = Some(Throttled { periods: 10, throttled_periods: 9, throttled_ns: S });
     header.host.limits.cpu_quota =
         Some(CpuQuota { quota_us: 100_000, period_us: 100_000, cgroup_version: 2, path: "/app".into() });
     let one = found(&header, &tables).remove(0);

@@ -117,7 +117,7 @@ impl SeriesLimiter {
     /// Quiet names leave for those without a series that have more than twice as many events.
     fn make_way(&mut self, now_ns: u64) {
         let free = self.most.saturating_sub(self.count);
-        let mut hidden = self.weights(|entry| entry.wants());
+        let mut hidden = self.weights(Entry::wants);
         hidden.sort_by(|one, other| other.cmp(one));
         let mut quiet = self.weights(Entry::grows);
         quiet.sort();
@@ -138,7 +138,7 @@ impl SeriesLimiter {
         if free == 0 {
             return;
         }
-        let mut hidden = self.weights(|entry| entry.wants());
+        let mut hidden = self.weights(Entry::wants);
         hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
         for (_, name) in hidden.into_iter().take(free) {
             if let Some(entry) = self.entries.get_mut(&name) {

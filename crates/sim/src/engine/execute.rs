@@ -145,8 +145,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Yield => costs.yield_ns,
             Op::Exit if self.task_states[task].is_thread => costs.thread_exit_ns,
             Op::Exit => costs.exit_ns,
-            Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
-            Op::Open { .. } | Op::Share { .. } => 0,
+            Op::WaitChildren
+            | Op::Loop { .. }
+            | Op::Become { .. }
+            | Op::RequestBegins
+            | Op::RequestEnds
+            | Op::Open { .. }
+            | Op::Share { .. } => 0,
         };
         let remaining = self.perturbation.work(units(ns));
         self.kernel.tasks[task].remaining = remaining;

@@ -38,7 +38,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let state = &mut self.objects.teams[team as usize];
                 (state.left, state.undone) = (pieces, pieces);
                 let (waiting, waiters) = (state.spec.waiting, std::mem::take(&mut state.attending));
-                waiters.into_iter().for_each(|waiter| self.release(cpu, task, waiting, waiter));
+                for waiter in waiters {
+                    self.release(cpu, task, waiting, waiter);
+                }
                 StepOutcome::Next
             }
             Op::Share { team, piece_ns } => self.share(cpu, task, team as usize, piece_ns),
@@ -54,7 +56,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             state.undone -= 1;
             if state.undone == 0 {
                 let (waiting, waiters) = (state.spec.joining, std::mem::take(&mut state.joining));
-                waiters.into_iter().for_each(|waiter| self.release(cpu, task, waiting, waiter));
+                for waiter in waiters {
+                    self.release(cpu, task, waiting, waiter);
+                }
             }
         }
         let state = &mut self.objects.teams[team];
