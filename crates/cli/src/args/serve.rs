@@ -53,8 +53,6 @@ pub(crate) struct ServeArgs {
     pub(crate) no_profile: bool,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
-    #[command(flatten)]
-    pub(crate) otlp: OtlpArgs,
     /// Watch for one second, print the metrics to standard output, and exit
     #[arg(long, conflicts_with = "listen")]
     pub(crate) once: bool,
@@ -64,6 +62,9 @@ pub(crate) struct ServeArgs {
     /// Print the address as JSON
     #[arg(long, conflicts_with = "once")]
     pub(crate) json: bool,
+    // Last, for its options have a heading of their own.
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

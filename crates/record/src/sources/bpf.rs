@@ -132,7 +132,7 @@ impl Bpf {
         let shift = (wish.buffer_bytes / EVENT_BYTES).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);
         let tells_idle = wish.scoped && cpus <= MOST_TOLD_CPUS;
-        let skeleton = loaded(RecordSkelBuilder::default(), |open| {
+        let skeleton = loaded::<RecordSkelBuilder>(|open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.ring_mask = (1 << shift) - 1;
                 constants.ring_shift = shift;
@@ -281,17 +281,39 @@ fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints, scoped
     set(&mut programs.timer_ended, has.timer);
 }
 
+/// How often programs are loaded while signals come in between.
+const MOST_TRIES: u32 = 20;
+
 /// Loads programs, `prepare`d: their constants, the sizes of their maps, and which of them.
-pub(super) fn loaded<B: SkelBuilder<'static>>(
-    builder: B,
-    prepare: impl FnOnce(&mut B::Output) -> libbpf_rs::Result<()>,
+///
+/// A signal ends the kernel's check of a program (EAGAIN; kernel/bpf/verifier.c, v6.18), also one that stops this process for a moment. The
+/// library tries again a few times, and this does so too.
+pub(super) fn loaded<B: SkelBuilder<'static> + Default>(
+    mut prepare: impl FnMut(&mut B::Output) -> libbpf_rs::Result<()>,
 ) -> Result<<B::Output as OpenSkel<'static>>::Output, BpfError> {
+    let mut tries = 1;
+    loop {
+        match loaded_once::<B>(&mut prepare) {
+            Err((error, refused)) if error != libbpf_rs::ErrorKind::WouldBlock || tries == MOST_TRIES => {
+                return Err(refused);
+            }
+            Err(_) => tries += 1,
+            Ok(found) => return Ok(found),
+        }
+    }
+}
+
+/// The same, or why not.
+fn loaded_once<B: SkelBuilder<'static> + Default>(
+    prepare: &mut impl FnMut(&mut B::Output) -> libbpf_rs::Result<()>,
+) -> Result<<B::Output as OpenSkel<'static>>::Output, (libbpf_rs::ErrorKind, BpfError)> {
+    let refused = |doing, error: &libbpf_rs::Error| (error.kind(), refused(doing, error));
     // The library writes to the terminal unless this takes its words; a refusal has the last of them.
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, words| said().push_str(&words))));
     said().clear();
     // The skeleton borrows this while it lives. It is leaked, which leaves some bytes a recording behind.
     let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut open = builder.open(place).map_err(|error| refused("reading them", &error))?;
+    let mut open = B::default().open(place).map_err(|error| refused("reading them", &error))?;
     prepare(&mut open).map_err(|error| refused("sizing their maps", &error))?;
     open.load().map_err(|error| refused("loading them", &error))
 }

@@ -324,7 +324,7 @@ impl Counter {
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
         let ring_bytes = (ended_bytes * cpus).next_power_of_two().min(MOST_ENDED_BYTES);
-        let skeleton = loaded(CountsSkelBuilder::default(), |open| {
+        let skeleton = loaded::<CountsSkelBuilder>(|open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.scoped = scoped;
                 constants.cpu_hierarchy = cpu_hierarchy;

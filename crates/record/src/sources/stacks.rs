@@ -136,7 +136,7 @@ impl StackPrograms {
     /// When the kernel does not allow it or has not what it takes.
     pub(crate) fn load(scoped: bool, entries: u32, hash_mask: u64) -> Result<Self, BpfError> {
         let words = task_limit().div_ceil(64);
-        let skeleton = loaded(StacksSkelBuilder::default(), |open| {
+        let skeleton = loaded::<StacksSkelBuilder>(|open| {
             if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
                 constants.scoped = scoped;
                 constants.hash_mask = hash_mask;
