@@ -473,7 +473,8 @@ int BPF_PROG(entered, bool preempt)
 	ring->entered_involuntary = task->nivcsw;
 	ring->entered_mm = (u64)task->active_mm;
 	ring->entered_interrupts = ring->interrupts;
-	note_spinning(ring, task, state);
+	/* Both are read anew: what the kernel's check knows of them from before would keep apart many ways to here, each checked to the end. */
+	note_spinning(ring, bpf_get_current_task_btf(), *(volatile u16 *)&ring->entered_state);
 	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }

@@ -78,7 +78,8 @@ static __always_inline u16 spin_kind(struct task_struct *task)
 	/* Linux 5.15 */
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return 0;
-	if (task->flags & PF_KTHREAD || !task->mm)
+	/* No look at `task->mm`: for each pointer behind a task the kernel's check looks through all of its types by name, for milliseconds. */
+	if (task->flags & PF_KTHREAD)
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 #if defined(__TARGET_ARCH_arm64)
