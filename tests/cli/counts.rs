@@ -62,7 +62,7 @@ fn sums_of_a_task_are_those_of_getrusage_and_perf_stat() {
         let (printed, trace) =
             recorded(home.path(), share, &["nice", "-n", "7", "chrt", "--batch", "0"], &["sleeps", "300"]);
         let [voluntary, involuntary, tasks] = sums(&trace);
-        // A sleep that is over before the task has given up its CPU is no switch.
+        // A sleep that is over before the task has given up its CPU is not a switch.
         assert!(printed[0] >= 270, "{printed:?}");
         // The last switch comes after the program asked.
         assert_eq!((voluntary, tasks), (printed[0] + 1, 1), "{share}");

@@ -259,14 +259,25 @@ static __always_inline u8 entered_flags(struct task_struct *task, bool preempt, 
 	return (preempt || !state) && is_throttled(task) ? flags | EVENT_THROTTLED : flags;
 }
 
-/* Notes in a switch that is entered how the task that leaves waited, where it did not work. Only a task that could go on is looked at. */
-static __always_inline void note_spinning(struct ring *ring, struct task_struct *task, u32 state)
+/*
+ * Looks how the task that leaves waited, where it did not work. Only a task that could go on is looked at. Kept in memory, and done first: what the
+ * kernel's check knows of a register would keep apart many ways through what follows, each checked to the end.
+ */
+static __always_inline void look_at_spinning(struct ring *ring, struct task_struct *task, u32 state)
 {
-	u16 kind;
+	u16 kind = 0;
 
-	if (state || (scoped && !is_followed(task->pid)))
-		return;
-	kind = spin_kind(task);
+	if (!state && (!scoped || is_followed(task->pid)))
+		kind = spin_kind(task);
+	*(volatile u64 *)&ring->entered_spinning = kind;
+	barrier();
+}
+
+/* Notes it in the switch that is entered. */
+static __always_inline void note_spinning(struct ring *ring)
+{
+	u16 kind = *(volatile u64 *)&ring->entered_spinning;
+
 	if (!kind)
 		return;
 	ring->entered_state = kind;
@@ -461,6 +472,7 @@ int BPF_PROG(entered, bool preempt)
 
 	if (!ring)
 		return 0;
+	look_at_spinning(ring, task, task->__state);
 	write_first_switch(ring, task);
 	tell_in_front(ring, task);
 	*(volatile u64 *)&ring->entered_ns = ENTERING;
@@ -473,8 +485,7 @@ int BPF_PROG(entered, bool preempt)
 	ring->entered_involuntary = task->nivcsw;
 	ring->entered_mm = (u64)task->active_mm;
 	ring->entered_interrupts = ring->interrupts;
-	/* Both are read anew: what the kernel's check knows of them from before would keep apart many ways to here, each checked to the end. */
-	note_spinning(ring, bpf_get_current_task_btf(), *(volatile u16 *)&ring->entered_state);
+	note_spinning(ring);
 	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -488,6 +499,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 
 	if (!ring)
 		return 0;
+	look_at_spinning(ring, prev, prev_state);
 	tell_in_front(ring, prev);
 	*(volatile u64 *)&ring->entered_ns = ENTERING;
 	barrier();
@@ -498,7 +510,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	ring->entered_voluntary = prev->nvcsw - voluntary;
 	ring->entered_involuntary = prev->nivcsw - !voluntary;
 	ring->entered_mm = (u64)prev->active_mm;
-	note_spinning(ring, prev, prev_state);
+	note_spinning(ring);
 	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	write_switch(ring, next, 0, 0);
 	forget_entry(ring);

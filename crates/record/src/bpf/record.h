@@ -106,7 +106,9 @@ struct ring {
 	u64 interrupt_ns;
 	/* since when that is */
 	u64 interrupt_from_ns;
-	u64 pad2[6];
+	/* how the task that leaves waited on its CPU: a spin_kind, or 0 */
+	u64 entered_spinning;
+	u64 pad2[5];
 };
 
 _Static_assert(sizeof(struct event) == 32, "two to a cache line");
