@@ -8,6 +8,7 @@ from typing import Final, final
 __all__ = [
     "DISTURBED_SHARE",
     "LONG_MS",
+    "MONTH_HOURS",
     "MeasureError",
     "ProfileError",
     "RecordError",
@@ -49,6 +50,8 @@ VERSION: Final[str]
 """Of swtch."""
 DISTURBED_SHARE: Final[float]
 """A measurement is called disturbed when others took more than this share of its time."""
+MONTH_HOURS: Final[float]
+"""Hours of a month as clouds bill them."""
 LONG_MS: Final[float]
 """Shorter work of a function, in ms, is mostly the way to it and back."""
 

@@ -34,10 +34,6 @@ COUNT_EVERY_S = 5.0
 """How often workers are counted: they come and go."""
 
 
-class ShardError(Exception):
-    """A shard's worker failed with this message. Of built-in types only, so that it travels."""
-
-
 def make_shard(program: str, directory: str, shard: int) -> dict[str, Any]:
     """Makes the runs of a shard in a child, which also survives a run that kills its worker. On a worker of Dask."""
     found = program if os.access(program, os.X_OK) else shutil.which("swtch")

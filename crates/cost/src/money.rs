@@ -18,7 +18,7 @@ pub struct Price {
 pub struct ParsePriceError(String);
 
 /// Hours of a month as clouds bill them.
-const MONTH_HOURS: f64 = 730.0;
+pub const MONTH_HOURS: f64 = 730.0;
 
 impl FromStr for Price {
     type Err = ParsePriceError;

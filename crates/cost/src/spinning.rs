@@ -180,15 +180,24 @@ impl SpinningProcess {
         (self.cpus.round() as u64).max(1)
     }
 
-    /// What is seen of it, as a sentence without its end.
-    pub fn evidence(&self, trace: TraceView<'_>) -> String {
-        let Self { threads, runnable, involuntary, waiting, .. } = self;
-        let cpus = match (self.by_quota, self.cpus) {
+    /// What its threads share: `2 CPUs`, `a quota of 1.5 CPUs`.
+    pub fn room(&self) -> String {
+        match (self.by_quota, self.cpus) {
             (true, cpus) => format!("a quota of {cpus:.1} CPUs"),
             (false, 1.0) => "1 CPU".to_owned(),
             (false, cpus) => format!("{cpus} CPUs"),
-        };
-        let share = 100.0 * *waiting as f64 / (*involuntary).max(1) as f64;
+        }
+    }
+
+    /// The involuntary switches at which it waited, of all, in percent.
+    pub fn waiting_percent(&self) -> f64 {
+        100.0 * self.waiting as f64 / self.involuntary.max(1) as f64
+    }
+
+    /// What is seen of it, as a sentence without its end.
+    pub fn evidence(&self, trace: TraceView<'_>) -> String {
+        let Self { threads, runnable, involuntary, waiting, .. } = self;
+        let (cpus, share) = (self.room(), self.waiting_percent());
         let how = if self.yields * 2 > *waiting { " by sched_yield" } else { " in a loop" };
         let behind = self.behind_own.map_or(String::new(), |share| {
             format!("; {:.0} % of its waiting for CPUs was behind its own threads", 100.0 * share)

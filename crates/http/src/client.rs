@@ -143,18 +143,15 @@ fn parsed(bytes: &[u8], ended: bool) -> io::Result<Option<Answer>> {
         Ok(httparse::Status::Partial) if bytes.len() < ANSWER_BYTES => return Ok(None),
         _ => return Err(wrong("the answer is not HTTP")),
     };
-    let header = |name: &str| {
-        let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(found.value).ok()?.trim().parse::<u64>().ok()
-    };
+    let number = |name: &str| crate::header(response.headers, name)?.trim().parse::<u64>().ok();
     let body = &bytes[head..];
-    let whole = header("Content-Length").is_some_and(|length| body.len() as u64 >= length);
+    let whole = number("Content-Length").is_some_and(|length| body.len() as u64 >= length);
     if !(whole || ended || body.len() >= ANSWER_BYTES) {
         return Ok(None);
     }
     Ok(Some(Answer {
         status: response.code.unwrap_or_default(),
-        retry_after: header("Retry-After").map(Duration::from_secs),
+        retry_after: number("Retry-After").map(Duration::from_secs),
         body: body.to_vec(),
     }))
 }

@@ -242,8 +242,7 @@ fn response(
         return Some(refusal("400 Bad Request"));
     };
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let accept = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("Accept"));
-    let accept = accept.and_then(|header| std::str::from_utf8(header.value).ok()).unwrap_or_default();
+    let accept = header(parsed.headers, "Accept").unwrap_or_default();
     Some(match (method, content(Request { path, accept })) {
         ("GET", Some(found)) => (head("200 OK", found.content_type, found.body.len()), found.body),
         ("HEAD", Some(found)) => (head("200 OK", found.content_type, found.body.len()), "".into()),
@@ -251,6 +250,12 @@ fn response(
         ("GET", None) => refusal("404 Not Found"),
         _ => refusal("405 Method Not Allowed"),
     })
+}
+
+/// The value of a header, where it is there and text.
+fn header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+    std::str::from_utf8(found.value).ok()
 }
 
 fn refusal(status: &str) -> (Vec<u8>, Rc<str>) {

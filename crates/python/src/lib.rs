@@ -63,4 +63,6 @@ mod _native {
     const LONG_MS: f64 = swtch_faas::tiers::LONG_MS;
     #[pymodule_export]
     const DISTURBED_SHARE: f64 = swtch_cost::Caveat::DISTURBED;
+    #[pymodule_export]
+    const MONTH_HOURS: f64 = swtch_cost::MONTH_HOURS;
 }

@@ -41,7 +41,7 @@ pub fn request(counters: &Counters, gauges: &Gauges, resource: &[(String, String
     let cgroups = cgroups(&exposition);
     let mut message = Message::default();
     message.message(1, |metrics| {
-        write_resource(metrics, resource);
+        metrics.message(1, |written| attributes(written, resource.iter()));
         metrics.message(2, |scope| {
             write_scope(scope);
             for (family, series) in exposition.families() {
@@ -70,12 +70,17 @@ fn named(values: &[String]) -> Vec<(&'static str, &str)> {
     named.filter_map(|(name, value)| Some(((*name)?, value.as_str()))).collect()
 }
 
-fn write_resource(metrics: &mut Message, resource: &[(String, String)]) {
-    metrics.message(1, |written| {
-        for (name, value) in resource {
-            attribute(written, 1, name, value);
-        }
-    });
+/// Attributes of a resource.
+fn attributes<'a>(written: &mut Message, of: impl Iterator<Item = &'a (String, String)>) {
+    for (name, value) in of {
+        attribute(written, 1, name, value);
+    }
+}
+
+/// The time that a point covers.
+fn write_span(point: &mut Message, span: Span) {
+    point.fixed(2, span.start_ns);
+    point.fixed(3, span.end_ns);
 }
 
 fn write_scope(scope: &mut Message) {
@@ -124,8 +129,7 @@ fn write_point<'a>(
     labels: impl Iterator<Item = (&'static str, &'a str)>,
     span: Span,
 ) {
-    point.fixed(2, span.start_ns);
-    point.fixed(3, span.end_ns);
+    write_span(point, span);
     let mut field = 7;
     match value {
         SeriesValue::Count(ns) if family.unit == Some("seconds") => point.double(4, *ns as f64 / 1e9),
@@ -153,9 +157,7 @@ fn write_process(
 ) {
     metrics.message(1, |written| {
         // The service of another process is not known here.
-        for (name, value) in resource.iter().filter(|(name, _)| !name.starts_with("service.")) {
-            attribute(written, 1, name, value);
-        }
+        attributes(written, resource.iter().filter(|(name, _)| !name.starts_with("service.")));
         written.message(1, |pair| {
             pair.text(1, "process.pid");
             pair.message(2, |value| value.number(3, u64::from(pid)));
@@ -174,8 +176,7 @@ fn write_process(
                 for (kind, count) in [("voluntary", process.voluntary), ("involuntary", process.involuntary)]
                 {
                     sum.message(1, |point| {
-                        point.fixed(2, span.start_ns);
-                        point.fixed(3, span.end_ns);
+                        write_span(point, span);
                         point.fixed(6, count);
                         attribute(point, 7, "process.context_switch.type", kind);
                     });

@@ -1,19 +1,10 @@
 //! Lists of numbers as `sbatch --array=` takes them.
 
+use swtch_units::number_list;
+
 /// Numbers in order as `0,3,17-19`.
 pub fn array(numbers: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *number => *last = *number,
-            _ => runs.push((*number, *number)),
-        }
-    }
-    let text = runs.into_iter().map(|(first, last)| match last - first {
-        0 => first.to_string(),
-        _ => format!("{first}-{last}"),
-    });
-    text.collect::<Vec<_>>().join(",")
+    number_list(numbers.iter().map(|number| *number as u64))
 }
 
 /// Reads such a list.

@@ -74,6 +74,11 @@ pub(crate) fn path(directory: &Path, range: Range, attempt: u32) -> PathBuf {
     directory.join(FOLDER).join(format!("{}.{attempt}", range.name()))
 }
 
+/// Where it is said that the holder of a claim died.
+fn death_path(directory: &Path, range: Range, attempt: u32) -> PathBuf {
+    directory.join(FOLDER).join(format!("{}.{attempt}.{DIED}", range.name()))
+}
+
 /// A claim that this process holds.
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -122,24 +127,21 @@ pub(crate) fn owner(directory: &Path, range: Range, attempt: u32) -> Option<Owne
 
 /// Records that the holder of a claim died, unless that is known already.
 pub(crate) fn record_death(directory: &Path, range: Range, attempt: u32, why: &str) -> io::Result<()> {
-    let claim = path(directory, range, attempt);
-    let path = directory.join(FOLDER).join(format!("{}.{attempt}.{DIED}", range.name()));
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    match OpenOptions::new().write(true).create_new(true).open(death_path(directory, range, attempt)) {
         Ok(mut file) => file.write_all(why.as_bytes())?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
     // Its number stays taken by the record.
-    let _ = fs::remove_file(claim);
+    let _ = fs::remove_file(path(directory, range, attempt));
     Ok(())
 }
 
 /// How the holder of the latest attempt that is known to have died did.
 pub(crate) fn cause_of_death(directory: &Path, range: Range, latest: u32) -> Option<String> {
-    let path = |attempt: u32| directory.join(FOLDER).join(format!("{}.{attempt}.{DIED}", range.name()));
     (1..=latest)
         .rev()
-        .find_map(|attempt| fs::read_to_string(path(attempt)).ok())
+        .find_map(|attempt| fs::read_to_string(death_path(directory, range, attempt)).ok())
         .filter(|text| !text.is_empty())
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, reading, writing};
 use crate::manifest::{FILE, Manifest, Shard};
+use crate::owner::Owner;
 use crate::predict::{Costs, try_runs};
 use crate::trials::in_children;
 use crate::{claims, parts};
@@ -128,8 +129,8 @@ static WRITTEN: AtomicU64 = AtomicU64::new(0);
 fn publish(directory: &Path, manifest: &Manifest) -> Result<Planned, Error> {
     let path = directory.join(FILE);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let beside = directory.join(format!(".manifest-{host}-{}-{number}", std::process::id()));
+    let Owner { host, pid, .. } = Owner::own();
+    let beside = directory.join(format!(".manifest-{host}-{pid}-{number}"));
     let write = || -> io::Result<()> {
         let mut file = fs::File::create(&beside)?;
         file.write_all(

@@ -79,8 +79,7 @@ pub fn status(opened: &Opened) -> Result<Status, Error> {
     let held: Vec<_> =
         state.claims.iter().filter(|(_, attempts)| attempts.held).map(|(range, _)| range).collect();
     // A shard and one of its halves may both be claimed.
-    let all_held: RangeSet = held.iter().copied().collect();
-    let claimed = all_held.len() - overlap(&all_held, &held, &state.done);
+    let claimed: RangeSet = held.iter().flat_map(|range| state.done.missing_in(*range)).collect();
     let done = state.done.len();
     let of_done: f64 = shards
         .iter()
@@ -95,7 +94,7 @@ pub fn status(opened: &Opened) -> Result<Status, Error> {
         runs: manifest.runs,
         done,
         failed,
-        claimed,
+        claimed: claimed.len(),
         workers,
         deaths: state.claims.iter().map(|(_, attempts)| u64::from(attempts.deaths)).sum(),
         cpu_s,
@@ -103,12 +102,6 @@ pub fn status(opened: &Opened) -> Result<Status, Error> {
         left_s: (workers > 0).then(|| cpu_left_s / workers as f64),
         shards,
     })
-}
-
-/// How many of the claimed runs are done already.
-fn overlap(all: &RangeSet, held: &[crate::range::Range], done: &RangeSet) -> u64 {
-    let missing: RangeSet = held.iter().flat_map(|range| done.missing_in(*range)).collect();
-    all.len() - missing.len()
 }
 
 fn shards(opened: &Opened, state: &State) -> Vec<ShardStatus> {

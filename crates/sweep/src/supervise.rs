@@ -80,9 +80,7 @@ pub fn supervise(
             let one = thread
                 .join()
                 .unwrap_or_else(|_| Err(Error::Worker("a supervising thread panicked".to_owned())))?;
-            all.worked.runs += one.worked.runs;
-            all.worked.failed += one.worked.failed;
-            all.worked.left |= one.worked.left;
+            all.worked += one.worked;
             all.deaths += one.deaths;
         }
         Ok(all)
@@ -127,11 +125,8 @@ impl Slot<'_> {
             let recorded = cause.as_ref().map(|cause| self.record_death(pid, cause)).transpose()?;
             let status = child.wait().map_err(follow)?;
             if status.success() {
-                let one: Worked = serde_json::from_str(printed.trim())
+                all.worked += serde_json::from_str::<Worked>(printed.trim())
                     .map_err(|error| Error::Worker(format!("a worker printed no result: {error}")))?;
-                all.worked.runs += one.runs;
-                all.worked.failed += one.failed;
-                all.worked.left |= one.left;
                 return Ok(all);
             }
             let Some(cause) = cause else { return Err(Error::of_child(status, &complaint)) };

@@ -40,6 +40,14 @@ pub struct Worked {
     pub left: bool,
 }
 
+impl std::ops::AddAssign for Worked {
+    fn add_assign(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.failed += other.failed;
+        self.left |= other.left;
+    }
+}
+
 /// Works until nothing is left, or `stop` is set: then the current run is finished and the shard is left to others.
 ///
 /// # Errors
@@ -141,7 +149,9 @@ impl Worker<'_> {
         for place in 0..self.shards.len() {
             for unit in state.units(self.shards[place]) {
                 is_left = true;
-                if unit.attempts.held && !self.is_dead(unit)? {
+                if unit.attempts.held {
+                    // Its halves, where this was the last death of the whole, are found at the next look.
+                    self.record_if_dead(unit)?;
                     continue;
                 }
                 let attempt = unit.attempts.latest + 1;
@@ -157,8 +167,8 @@ impl Worker<'_> {
         Ok(if is_left { Next::Wait } else { Next::Nothing })
     }
 
-    /// Whether the holder of a claim is dead; that is recorded then.
-    fn is_dead(&mut self, unit: Unit) -> Result<bool, Error> {
+    /// Records that the holder of a claim is dead, where it is.
+    fn record_if_dead(&mut self, unit: Unit) -> Result<(), Error> {
         let (directory, range, attempt) = (&self.opened.directory, unit.range, unit.attempts.latest);
         let path = claims::path(directory, range, attempt);
         let ended = claims::owner(directory, range, attempt).is_some_and(|owner| owner.has_ended(&self.own));
@@ -167,11 +177,9 @@ impl Worker<'_> {
         } else if self.watch.has_lapsed(range, attempt, &path).map_err(crate::error::reading(&path))? {
             hung(self.lease)
         } else {
-            return Ok(false);
+            return Ok(());
         };
-        claims::record_death(directory, range, attempt, &why).map_err(writing(&path))?;
-        // Its halves, where that was the last death of the whole, are found at the next look.
-        Ok(false)
+        claims::record_death(directory, range, attempt, &why).map_err(writing(&path))
     }
 
     fn wait(&mut self) {

@@ -81,21 +81,28 @@ impl FromStr for CpuList {
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0.as_slice();
-        let mut separator = "";
-        while let Some(first) = rest.first() {
-            let run = rest.iter().zip(first.0..).take_while(|(cpu, expected)| cpu.0 == *expected).count();
-            let last = rest[run - 1];
-            if run == 1 {
-                write!(f, "{separator}{first}")?;
-            } else {
-                write!(f, "{separator}{first}-{last}")?;
-            }
-            separator = ",";
-            rest = &rest[run..];
-        }
-        Ok(())
+        f.write_str(&number_list(self.0.iter().map(|cpu| u64::from(cpu.0))))
     }
+}
+
+/// Ascending numbers as the kernel lists CPUs and SLURM the tasks of an array: `0,3,17-19`.
+///
+/// ```
+/// assert_eq!(swtch_units::number_list([0, 3, 17, 18, 19]), "0,3,17-19");
+/// ```
+pub fn number_list(numbers: impl IntoIterator<Item = u64>) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let text = runs.into_iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    text.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

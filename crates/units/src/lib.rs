@@ -20,7 +20,7 @@ mod time;
 mod words;
 
 pub use bytes::{Bytes, ParseBytesError};
-pub use cpu::{CpuId, CpuList, ParseCpuListError};
+pub use cpu::{CpuId, CpuList, ParseCpuListError, number_list};
 pub use inequality::{Inequality, Unit, percent};
 pub use last_lines::last_lines;
 pub use observer::{Observer, Silent};

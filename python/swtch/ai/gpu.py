@@ -31,8 +31,6 @@ PROCESSES = (1, 4, 16)
 LOADS = ("idle", "busy")
 TURN_NS = 1e6
 """Work up to this length is over within the turn of its process (2 ms by default on the GPUs that were tried)."""
-MONTH_HOURS = 730.0
-"""Of a month, 8,760 hours a year by 12."""
 
 _EXAMPLES = """\
 examples:
@@ -162,6 +160,7 @@ def text(
         )
         if p50 is None or p99 is None:
             continue
+        interrupts = one.figures["interrupts_per_inference"]
         waiters = one.settings.co_located * one.settings.threads
         rows.append(
             [
@@ -177,7 +176,7 @@ def text(
                 "n/a" if cpu is None else duration(cpu.median),
                 _shown(one, runs, _cpus, "{:.2f}".format),
                 "n/a" if one.switches is None else f"{one.switches:.1f}",
-                _shown(one, runs, lambda run: run["per_inference"]["interrupts"], "{:.1f}".format),
+                "n/a" if interrupts is None else f"{interrupts.median:.1f}",
                 _shown(one, runs, _of_gpu, "{:.1f}".format),
             ]
         )
@@ -218,7 +217,7 @@ def _answers(found: Sequence[Summary], runs: Sequence[Mapping[str, Any]], priced
         cpus = spent.median - kept.median
         money = ""
         if priced is not None:
-            money = f", ${cpus * _native.price(priced) * MONTH_HOURS:.2f} a month"
+            money = f", ${cpus * _native.price(priced) * _native.MONTH_HOURS:.2f} a month"
         beside = " beside a busy host" if of[1:] else ""
         longer_ns = after.median - before.median
         lines.append(

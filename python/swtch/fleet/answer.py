@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import _native
 from .._errors import CommandError
 from .._text import figure
 from . import odd, query, releases, store
 from .deploys import Deploys
-from .price import HOURS_A_MONTH, PriceList
+from .price import PriceList
 
 SCHEMA = "swtch/fleet/1"
 MOST_MACHINES = 10
@@ -43,7 +44,7 @@ def ask(directories: list[Path], question: Question) -> dict[str, Any]:
     query.open_tables(database, directories, step_s)
     size = query.size(database, step_s)
     machines = query.machines(database)
-    courses = releases.courses(query.series(database), step_s)
+    courses = releases.courses(query.series(database))
     found = _releases(courses, question.deploys, step_s)
     changes = releases.compare(courses, found, step_s)
     pairs = query.pairs(database, [(one.service, one.since, one.until, one.after) for one in found])
@@ -76,7 +77,7 @@ class _Costs:
         import numpy as np
 
         def column(name: str) -> Any:
-            return np.ma.filled(np.ma.asarray(machines[name]).astype(float), np.nan)
+            return query.plain(machines[name])
 
         self.names = machines["machine"].astype(str)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,7 +149,9 @@ def _services(
         known = np.isfinite(each)
         cost = np.where(known, switches * each, 0.0)
         busy = np.where(known, run + switches * direct, 0.0)
-        money = np.where(known & np.isfinite(usd), rates / steps * each * usd * 3600 * HOURS_A_MONTH, 0.0)
+        money = np.where(
+            known & np.isfinite(usd), rates / steps * each * usd * 3600 * _native.MONTH_HOURS, 0.0
+        )
         bounds[bound] = (
             np.bincount(service, cost),
             np.bincount(service, busy),

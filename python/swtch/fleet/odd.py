@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .query import plain
+
 LEAST_MACHINES = 8
 """Fewer have no usual distance from their median."""
 FAR = 6.0
@@ -36,10 +38,10 @@ def find(machines: Mapping[str, Any], pairs: Mapping[str, Any]) -> list[Odd]:
     names = machines["machine"].astype(str)
     kinds = machines["instance_type"].astype(str)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = _plain(machines["cost_low_seconds"]) / _plain(machines["switches_low"])
-        wait = _plain(machines["wait_seconds"]) / _plain(machines["run_seconds"])
-        involuntary = _plain(machines["involuntary"]) / _plain(machines["switches"])
-        steal = _plain(machines["steal_seconds"]) / _plain(machines["cpu_seconds"])
+        each = plain(machines["cost_low_seconds"]) / plain(machines["switches_low"])
+        wait = plain(machines["wait_seconds"]) / plain(machines["run_seconds"])
+        involuntary = plain(machines["involuntary"]) / plain(machines["switches"])
+        steal = plain(machines["steal_seconds"]) / plain(machines["cpu_seconds"])
         found = _far(
             names,
             "switches_per_cpu_second",
@@ -55,13 +57,6 @@ def find(machines: Mapping[str, Any], pairs: Mapping[str, Any]) -> list[Odd]:
         found += _far(names, "involuntary_share", np.log(involuntary), "share of involuntary switches")
     found += _stolen(names, steal)
     return sorted(found, key=lambda one: -one.distance)
-
-
-def _plain(values: Any) -> Any:
-    """Without the mask of absent values."""
-    import numpy as np
-
-    return np.ma.filled(np.ma.asarray(values).astype(float), np.nan)
 
 
 def _beside_others(names: Any, pairs: Mapping[str, Any]) -> Any:

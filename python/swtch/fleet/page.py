@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from .._html import answer_and_table
+from .._html import answer_and_table, table
 from .._text import figure
 from .text import RELEASE_HEADER, SERVICE_HEADER, basis, changed, release_rows, service_rows
 
@@ -27,7 +27,7 @@ def page(document: Mapping[str, Any]) -> str:
         f"<p>{escape(basis(document))}</p>",
         *(f"<p>{escape(note)}</p>" for note in document["notes"]),
         "<h2>Services, the dearest first</h2>",
-        _table([*SERVICE_HEADER, "machines that switch most"], _services(services, document)),
+        table([*SERVICE_HEADER, "machines that switch most"], _services(services, document)),
     ]
     if moved:
         parts += [
@@ -60,10 +60,3 @@ def _machines(machines: Iterable[Mapping[str, Any]], traces: Mapping[str, list[s
             f"<li>{escape(one['machine'])}: {figure(one['switches_per_second'])}/s {look or '<code>swtch record -a --duration 10s</code> there'}</li>"
         )
     return f"<details><summary>{len(lines)}</summary><ul>{''.join(lines)}</ul></details>"
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table whose cells are markup."""
-    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
-    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>\n{body}</table>"

@@ -17,7 +17,6 @@ DIRECTORY = Path(__file__).with_name("prices")
 DEFAULT = "aws-us-east-1"
 OLD_DAYS = 365
 """An older list may be wrong, and a warning says so."""
-HOURS_A_MONTH = 730
 _KEYS = {"name", "title", "dated", "source", "instances", "note"}
 
 

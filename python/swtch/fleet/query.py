@@ -32,6 +32,13 @@ class Rows:
     """Rows with a figure below zero or none: a counter that went back, or a step that was hardly observed."""
 
 
+def plain(values: Any) -> Any:
+    """A column of numbers without the mask of absent values, which are not a number then."""
+    import numpy as np
+
+    return np.ma.filled(np.ma.asarray(values).astype(float), np.nan)
+
+
 def open_tables(database: duckdb.DuckDBPyConnection, directories: list[Path], step_s: int) -> None:
     """Makes the views `services` (rows that can be used), `all_services` and `machines`. Raises `CommandError` for files with other columns."""
     import duckdb

@@ -84,7 +84,7 @@ class Course:
     """CPU time by version."""
 
 
-def courses(columns: Mapping[str, Any], step_s: int) -> dict[str, Course]:
+def courses(columns: Mapping[str, Any]) -> dict[str, Course]:
     """The services over time, from `query.series`."""
     import numpy as np
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import re
 import time
 from collections.abc import Callable
@@ -140,8 +139,3 @@ def bring(
     # Named after the source, so that the same source replaces its rows.
     part = re.sub(r"[^A-Za-z0-9]+", "-", str(path.resolve())).strip("-")[-100:]
     return {**found, "rows": store.write(database, directory, part, gains)}
-
-
-def utc(seconds: float) -> str:
-    """A time for people."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M")

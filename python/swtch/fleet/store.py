@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,15 +62,11 @@ class Gains:
 
     def service(self, at: float, machine: str, service: str, version: str | None, **gained: float) -> None:
         """Adds to a service's row."""
-        row = self.services.setdefault((at, machine, service, version), {})
-        for name, value in gained.items():
-            row[name] = row.get(name, 0.0) + value
+        _sum(self.services.setdefault((at, machine, service, version), {}), gained)
 
     def machine(self, at: float, machine: str, **gained: float) -> None:
         """Adds to a machine's row."""
-        row = self.machines.setdefault((at, machine), {})
-        for name, value in gained.items():
-            row[name] = row.get(name, 0.0) + value
+        _sum(self.machines.setdefault((at, machine), {}), gained)
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of both tables. A service was observed while its machine was, where nothing else is known."""
@@ -83,6 +79,11 @@ class Gains:
         for (at, machine), row in self.machines.items():
             machines.append((at, machine, *(row.get(column) for column, _ in MACHINES[2:])))
         return {"services": services, "machines": machines}
+
+
+def _sum(row: dict[str, Any], gained: Mapping[str, float]) -> None:
+    for name, value in gained.items():
+        row[name] = row.get(name, 0.0) + value
 
 
 def connect(memory: str = "1GB") -> duckdb.DuckDBPyConnection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import _native
 from .._text import figure, table
 from .answer import machines, spread
 
@@ -49,7 +50,7 @@ def basis(document: Mapping[str, Any]) -> str:
     )
     return (
         f"{document['from']} to {document['to']}, {machines(document['machines'])}, {document['rows']:,} rows of "
-        f"{document['step_seconds']} s; {price}; a month has 730 hours"
+        f"{document['step_seconds']} s; {price}; a month has {_native.MONTH_HOURS:g} hours"
     )
 
 

@@ -103,7 +103,6 @@ def test_a_slow_answer_delays_no_other_request_and_is_not_forgotten():
         ("attach server", "is neither a URL nor a PID"),
         ("attach ftp://here/x", "is not a URL such as"),
         ("attach http://127.0.0.1:1/", "listens at port 1; give --pid"),
-        ("attach http://127.0.0.1:1/ --header x", "is not a header"),
         ("attach http://127.0.0.1:1/ --body none.json", "none.json cannot be read"),
         ("attach http://127.0.0.1:1/ --spans x", "give its PID instead"),
     ],

@@ -140,8 +140,6 @@ struct Watch {
     machine: MachineWatch,
     flight: Option<FlightRecorder>,
     counters: Counters,
-    /// Whether single processes are counted too.
-    with_processes: bool,
     model: Option<CostModel>,
     begun: Instant,
     sampled: Instant,
@@ -165,7 +163,6 @@ impl Watch {
             machine,
             flight,
             counters: Counters::new(limits),
-            with_processes: limits.processes > 0,
             model,
             begun: Instant::now(),
             sampled: Instant::now(),
@@ -234,9 +231,7 @@ impl Watch {
             quota_ns: delta.counted.quota_ns.as_ref(),
         };
         self.counters.add(&happened, self.model.as_ref(), now_ns);
-        if self.with_processes {
-            self.counters.add_processes(delta.tables.view(&delta.header), &otlp::program, now_ns);
-        }
+        self.counters.add_processes(delta.tables.view(&delta.header), &otlp::program, now_ns);
         let system = &delta.system;
         self.counters.add_kernel(&KernelCounts {
             context_switches: system.context_switches,

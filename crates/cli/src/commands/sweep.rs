@@ -11,7 +11,6 @@ use anyhow::Context;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -239,10 +238,6 @@ fn failures(merged: &Merged) -> ExitCode {
         merged.failed, merged.runs
     ));
     ExitCode::FAILURE
-}
-
-fn table(opened: &Opened, out: &Path) -> anyhow::Result<Merged> {
-    swtch_sweep::merge(opened, out, false).map_err(error)
 }
 
 fn count(number: u64, what: &str) -> String {

@@ -34,6 +34,9 @@ impl Processes {
         program: &dyn Fn(u32) -> Option<String>,
         now_ns: u64,
     ) {
+        if self.limiter.is_closed() {
+            return;
+        }
         let mut since: BTreeMap<u32, ProcessSums> = BTreeMap::new();
         for task in tasks.filter(|task| !task.kernel_thread) {
             let process = since.entry(task.pid).or_default();

@@ -54,6 +54,11 @@ impl SeriesLimiter {
         Self { most, come_and_go, entries: HashMap::new(), count: 0, searched_ns: None }
     }
 
+    /// Whether no name ever has a series.
+    pub(super) fn is_closed(&self) -> bool {
+        self.most == 0
+    }
+
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
     pub(super) fn note(&mut self, name: &str, weight: u64) -> bool {
         let new = Entry { shown: false, left_ns: None, there: true, weight: 0 };

@@ -262,9 +262,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             bandwidth.pool_ns = bandwidth.quota_ns;
             let stats = &mut self.stats.cgroups[bandwidth.group];
             stats.periods += 1;
-            let throttled: Vec<usize> = (0..bandwidth.throttled_since_ns.len())
+            let mut throttled: Vec<usize> = (0..bandwidth.throttled_since_ns.len())
                 .filter(|cpu| bandwidth.throttled_since_ns[*cpu].is_some())
                 .collect();
+            // throttle_cfs_rq: a CPU goes to the end of the list.
+            throttled.sort_by_key(|cpu| bandwidth.throttled_since_ns[*cpu]);
             bandwidth.period_ends_ns = now_ns + bandwidth.period_ns;
             if throttled.is_empty() {
                 if std::mem::replace(&mut bandwidth.is_idle, true) {

@@ -1,6 +1,6 @@
 //! `swtch sweep run`: a plan, workers wherever they are asked for, and the table.
 
-use super::{count, failures, in_words, planned, signals, supervise, table};
+use super::{count, failures, in_words, planned, signals, supervise};
 use crate::args::sweep::{Engine, RunArgs};
 use crate::commands::external;
 use crate::console::ProgressLine;
@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_sweep::slurm::Job;
-use swtch_sweep::{Opened, status};
+use swtch_sweep::{Opened, merge, status};
 
 /// The program of the Python package that hands shards to Dask.
 const DASK: &str = "swtch-sweep-dask";
@@ -39,7 +39,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let why = if interrupted.load(Ordering::Relaxed) { "interrupted: " } else { "" };
         bail!("{why}{} of {} runs are done; run the same command again to continue", now.done, now.runs);
     }
-    let merged = args.out.as_deref().map(|out| table(&opened, out)).transpose()?;
+    let merged =
+        args.out.as_deref().map(|out| merge(&opened, out, false)).transpose().map_err(super::error)?;
     if args.json.asked() {
         let document = json!({
             "schema": "swtch/sweep-run/1", "directory": directory, "out": args.out, "runs": now.runs,

@@ -12,13 +12,8 @@ pub(super) fn lines(found: &[TopSpinning]) -> Vec<Pieces> {
 
 fn line(one: &TopSpinning) -> Pieces {
     let TopSpinning { process, remedy } = one;
-    let SpinningProcess { threads, program, pid, cpus, by_quota, waiting, involuntary, .. } = process;
-    let cpus = match (by_quota, cpus) {
-        (true, cpus) => format!("a quota of {cpus:.1} CPUs"),
-        (false, 1.0) => "1 CPU".to_owned(),
-        (false, cpus) => format!("{cpus} CPUs"),
-    };
-    let share = 100.0 * *waiting as f64 / (*involuntary).max(1) as f64;
+    let SpinningProcess { threads, program, pid, .. } = process;
+    let (cpus, share) = (process.room(), process.waiting_percent());
     vec![
         (
             format!(

@@ -314,6 +314,10 @@ impl Maker<'_> {
     }
 
     fn spinning(&self) -> Vec<TopSpinning> {
+        // Most sources do not see it, and hardly any window has it: then nothing is copied.
+        if !self.delta.tables.tasks.iter().any(|task| task.spinning.is_some_and(|times| times > 0)) {
+            return Vec::new();
+        }
         // Waits have counts since the snapshot before.
         let waits = self.later.tables.waits.clone();
         let tables = Tables { tasks: self.delta.tables.tasks.clone(), waits, ..Tables::default() };
