@@ -60,3 +60,14 @@ def test_the_notebook_runs() -> None:
     assert names["switches"][1] > 2_000 and names["switches"][1] > 3 * names["switches"][100]
     assert names["tasks"]["voluntary"].sum() > 2_000 and names["bill"] is not None
     assert list(names["groups"]["name"])
+
+
+def test_the_notebook_of_a_sweep_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("jinja2")
+    monkeypatch.chdir(tmp_path)
+    names = run_notebook(DOCS / "tutorials" / "policy-map.ipynb")
+    over_best = names["over_best"]
+    assert over_best.shape == (12, 4) and (over_best.min(axis=1) == 1).all()
+    assert set(names["winners"].stack()) <= {"eevdf", "cfs", "fifo", "flsched", "undecided"}
+    assert names["policy_map"].to_html().count("background-color") > 10

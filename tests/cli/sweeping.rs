@@ -105,6 +105,21 @@ fn a_sweep_of_a_directory_is_the_table_of_one_machine() {
     let text = succeed(&home, &["run", "grid.toml", "d", "-o", "again.parquet"]);
     assert_eq!(text, "72 runs in again.parquet\n");
     assert!(fs::read(home.path().join("again.parquet")).unwrap() == alone(&home));
+    // Its page names a policy for each of the 12 combinations, or says that seeds do not tell.
+    let output = run(swtch(home.path()).args(["report", "again.parquet", "-o", "page.html"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.contains("of 12 combinations of machine and workload"), "{page}");
+    for words in ["Time to the end on 2f4s", "Context switches on 4", "72 runs · 2 machines · 6 workloads"]
+    {
+        assert!(page.contains(words), "no '{words}'");
+    }
+    let output = run(swtch(home.path()).args(["report", "again.parquet", "grid.toml"]));
+    assert!(
+        output.status.code() == Some(2) && stderr(&output).contains("tables of sweeps"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

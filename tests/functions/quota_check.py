@@ -18,8 +18,9 @@ CPU = Path("/sys/fs/cgroup/cpu")
 TOLERANCE = 0.005
 PERIOD_TOLERANCE = 0.0075
 """Others may delay an end by a tick, which is this much of ten periods of 100 ms, with some to spare."""
-CASES = [(cpus, period_ms) for cpus in (0.0833, 0.1667, 0.3333, 0.5833, 1.0) for period_ms in (100, 20)]
-"""CPUs of generation-1 Cloud Functions, and periods."""
+CASES = [(0.0833, 100), (0.3333, 20), (0.5833, 100), (1.0, 20)]
+"""CPUs of generation-1 Cloud Functions, and periods. The handler only records its gaps; ten tiers of recorded gaps of every language are in
+`crates/faas/tests`."""
 WEIGHT = 20480
 """Of the group, so that what else runs here does not keep it from using its quota up."""
 REPEATS = 4

@@ -1,6 +1,7 @@
 //! Running a command while showing and keeping what it prints.
 
 use anyhow::{Context, Result};
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +20,27 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+thread_local! {
+    /// What this thread has to say, where it is to be shown later.
+    static KEPT: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Prints lines, or keeps them where they are to be shown later.
+pub(crate) fn say(text: &str) {
+    KEPT.with_borrow_mut(|kept| match kept {
+        Some(lines) => lines.extend(text.lines().map(str::to_owned)),
+        // A reader of ours that went away (`| head`) must not end the tests.
+        None => _ = writeln!(std::io::stdout(), "{text}"),
+    });
+}
+
+/// Runs this, and gives what it says instead of printing it.
+pub(crate) fn kept<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
+    KEPT.set(Some(Vec::new()));
+    let result = run();
+    (result, KEPT.take().unwrap_or_default())
+}
+
 /// Runs the command to its end and passes every line on at once, so that a log shows progress.
 pub(crate) fn stream(command: &mut Command) -> Result<Outcome> {
     stream_shown(command, |_| true)
@@ -27,7 +49,7 @@ pub(crate) fn stream(command: &mut Command) -> Result<Outcome> {
 /// The same, of which only the lines that `shown` wants are passed on; all are kept. It is asked line by line, in order.
 pub(crate) fn stream_shown(command: &mut Command, shown: impl FnMut(&str) -> bool + Send) -> Result<Outcome> {
     let described = describe(command);
-    println!("\n$ {described}");
+    say(&format!("\n$ {described}"));
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -35,7 +57,8 @@ pub(crate) fn stream_shown(command: &mut Command, shown: impl FnMut(&str) -> boo
         .spawn()
         .with_context(|| format!("cannot start `{described}`"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let lines = Mutex::new((Vec::new(), shown));
+    let is_kept = KEPT.with_borrow(Option::is_some);
+    let lines = Mutex::new(Lines { all: Vec::new(), to_say: is_kept.then(Vec::new), shown });
     std::thread::scope(|scope| {
         if let Some(stdout) = stdout {
             scope.spawn(|| pass_on(stdout, &lines));
@@ -45,11 +68,21 @@ pub(crate) fn stream_shown(command: &mut Command, shown: impl FnMut(&str) -> boo
         }
     });
     let status = child.wait().with_context(|| format!("lost `{described}`"))?;
-    let (lines, _) = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome { succeeded: status.success(), status: status.to_string(), lines })
+    let Lines { all, to_say, .. } = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+    to_say.iter().flatten().for_each(|line| say(line));
+    Ok(Outcome { succeeded: status.success(), status: status.to_string(), lines: all })
 }
 
-fn pass_on<F: FnMut(&str) -> bool>(source: impl Read, lines: &Mutex<(Vec<String>, F)>) {
+/// What a command prints.
+struct Lines<F> {
+    all: Vec<String>,
+    /// Those that are to be shown when it has ended.
+    to_say: Option<Vec<String>>,
+    /// Whether a line is to be shown.
+    shown: F,
+}
+
+fn pass_on<F: FnMut(&str) -> bool>(source: impl Read, lines: &Mutex<Lines<F>>) {
     let mut source = BufReader::new(source);
     let mut line = Vec::new();
     // Bytes, not `lines()`: a test may print what is not UTF-8, and a pipe left unread would block it.
@@ -57,12 +90,14 @@ fn pass_on<F: FnMut(&str) -> bool>(source: impl Read, lines: &Mutex<(Vec<String>
         let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
         line.clear();
         if let Ok(mut guard) = lines.lock() {
-            let (lines, shown) = &mut *guard;
+            let Lines { all, to_say, shown } = &mut *guard;
             if shown(&text) {
-                // A reader of ours that went away (`| head`) must not end the tests.
-                let _ = writeln!(std::io::stdout(), "{text}");
+                match to_say {
+                    Some(lines) => lines.push(text.clone()),
+                    None => _ = writeln!(std::io::stdout(), "{text}"),
+                }
             }
-            lines.push(text);
+            all.push(text);
         }
     }
 }
@@ -85,6 +120,15 @@ mod tests {
         outcome.lines.sort();
         assert_eq!(outcome.lines, ["err", "out", "\u{fffd} unfinished"]);
         assert!(!outcome.succeeded && outcome.status.contains('3'));
+    }
+
+    #[test]
+    fn what_is_kept_is_said_later_and_in_order() {
+        let script =
+            || stream_shown(Command::new("sh").args(["-c", "echo one; echo two"]), |line| line == "two");
+        let (outcome, lines) = kept(|| script().map(|outcome| outcome.lines));
+        assert_eq!(outcome.unwrap(), ["one", "two"]);
+        assert_eq!(lines, ["", "$ sh -c echo one; echo two", "two"]);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Instant;
 
 /// The program of the tests in virtual machines.
 const GUESTS: &str = "guests";
@@ -38,29 +37,13 @@ pub(crate) fn all() -> Result<Counts> {
     Ok(sum)
 }
 
-/// The tests in virtual machines, to be run by another thread: a guest computes on one CPU, and the other is free meanwhile. What they print
-/// is shown when they have ended, so that nothing is mixed.
-pub(crate) fn guests() -> Result<impl FnOnce() -> Result<Shown> + Send> {
-    let guests = all_programs()?.iter().filter(|program| program.target == GUESTS);
-    Ok(move || {
-        let began = Instant::now();
-        let mut shown = Shown { counts: Counts::default(), lines: Vec::new(), seconds: 0.0 };
-        for program in guests {
-            let outcome = stream_shown(&mut command(program), |_| false)?;
-            let mut worth_showing = worth_showing();
-            shown.lines.extend(outcome.lines.iter().filter(|line| worth_showing(line)).cloned());
-            shown.counts.add(counts(&outcome.lines).with_status(&outcome));
-        }
-        shown.seconds = began.elapsed().as_secs_f64();
-        Ok(shown)
-    })
-}
-
-/// Results of tests that ran while others did.
-pub(crate) struct Shown {
-    pub(crate) counts: Counts,
-    pub(crate) lines: Vec<String>,
-    pub(crate) seconds: f64,
+/// The tests in virtual machines.
+pub(crate) fn guests() -> Result<Counts> {
+    let mut sum = Counts::default();
+    for program in all_programs()?.iter().filter(|program| program.target == GUESTS) {
+        sum.add(run(program, &[])?);
+    }
+    Ok(sum)
 }
 
 /// Unit tests, and the quick ones of the command: what is run before every commit.

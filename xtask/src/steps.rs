@@ -1,10 +1,9 @@
 //! The steps of `cargo xtask test`, in order.
 
-use crate::process::{cargo, stream};
-use crate::rust_tests::Shown;
+use crate::process::{cargo, kept, say, stream};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
-use crate::wheel::{self, PYTHON};
+use crate::wheel::{self as package, PYTHON};
 use crate::{
     architecture, book, check_list, circles, dependency_list, features, imports, junit, language, licences,
     metadata, packages, rust_tests, unsafe_code, workflows,
@@ -16,8 +15,8 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-/// Cheap checks first. [`GUESTS`] comes last.
-const STEPS: [(&str, Run); 22] = [
+/// Cheap checks first.
+const STEPS: [(&str, Run); 20] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
@@ -32,21 +31,30 @@ const STEPS: [(&str, Run); 22] = [
     ("licences", || licences::check(&metadata::workspace()?)),
     ("ruff", ruff),
     (BUILD, build),
+    (WHEEL, wheel),
     ("book", book),
     ("clippy", clippy),
     ("docs", docs),
     ("rust", rust_tests::all),
-    ("python", python),
     ("stubs", stubs),
-    ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
-    ("browser", || pytest(&["tests/browser"], "browser")),
 ];
+/// After these two everything is built and installed.
 const BUILD: &str = "build";
-/// The guests' tests: they run at the same time as everything after the build, and are waited for at the end.
-const GUESTS: &str = "guests";
+const WHEEL: &str = "wheel";
+
+/// What runs at the same time as everything after [`WHEEL`], each list one after the other: most tests wait more than they compute. They are
+/// waited for at the end, and what they print is shown then, so that nothing is mixed.
+const BESIDE: [&[(&str, Run)]; 2] = [
+    &[("guests", rust_tests::guests)],
+    &[
+        ("python", || pytest(&["python/tests"], "python")),
+        ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
+        ("browser", || pytest(&["tests/browser"], "browser")),
+    ],
+];
 
 pub(crate) fn names() -> Vec<&'static str> {
-    STEPS.iter().map(|(name, _)| *name).chain([GUESTS]).collect()
+    STEPS.iter().chain(BESIDE.into_iter().flatten()).map(|(name, _)| *name).collect()
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
@@ -65,13 +73,13 @@ const QUICK: [&str; 10] = [
 
 /// The steps of [`QUICK`] and the quick tests; whether none failed.
 pub(crate) fn check() -> bool {
-    let mut steps = named(|name| QUICK.contains(&name));
+    let mut steps = named(&STEPS, |name| QUICK.contains(&name));
     steps.push(("rust", rust_tests::quick));
-    run_steps(&steps, false)
+    run_steps(&steps, Vec::new())
 }
 
-fn named(chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, Run)> {
-    STEPS.into_iter().filter(|(name, _)| chosen(name)).collect()
+fn named(steps: &[(&'static str, Run)], chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, Run)> {
+    steps.iter().filter(|(name, _)| chosen(name)).copied().collect()
 }
 
 /// Runs all steps, or those named; whether none failed.
@@ -80,37 +88,29 @@ pub(crate) fn test(wanted: &[String]) -> Result<bool> {
         bail!("no step is called '{unknown}'; they are {}", names().join(" "));
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
-    Ok(run_steps(&named(is_wanted), is_wanted(GUESTS)))
+    Ok(run_steps(&named(&STEPS, is_wanted), BESIDE.map(|steps| named(steps, is_wanted)).into()))
 }
 
-/// Runs steps, none hidden by the failure of another; whether none failed.
-fn run_steps(steps: &[(&'static str, Run)], with_guests: bool) -> bool {
-    let begin_guests = steps.iter().position(|(name, _)| *name == BUILD).map_or(0, |build| build + 1);
-    let mut results = Vec::new();
+/// Runs steps, none hidden by the failure of another, and those `beside` them; whether none failed.
+fn run_steps(steps: &[(&'static str, Run)], beside: Vec<Vec<(&'static str, Run)>>) -> bool {
+    let begin =
+        steps.iter().rposition(|(name, _)| [BUILD, WHEEL].contains(name)).map_or(0, |built| built + 1);
+    let (first, rest) = steps.split_at(begin);
+    let run_one = |(name, run): &(&'static str, Run)| {
+        say(&format!("\n=== {name}"));
+        let start = Instant::now();
+        result(name, run(), start)
+    };
+    let mut results: Vec<StepResult> = first.iter().map(run_one).collect();
     std::thread::scope(|scope| {
-        let begin = || rust_tests::guests().map(|guests| scope.spawn(guests));
-        let mut guests = None;
-        for (index, (name, run)) in steps.iter().enumerate() {
-            if with_guests && index == begin_guests {
-                guests = Some(begin());
+        let all = |steps: Vec<_>| steps.iter().map(|step| kept(|| run_one(step))).collect::<Vec<_>>();
+        let begun: Vec<_> = beside.into_iter().map(|steps| scope.spawn(move || all(steps))).collect();
+        results.extend(rest.iter().map(run_one));
+        for beside in begun {
+            for (result, lines) in beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                say(&lines.join("\n"));
+                results.push(result);
             }
-            println!("\n=== {name}");
-            let start = Instant::now();
-            results.push(result(name, run(), start));
-        }
-        if with_guests {
-            println!("\n=== {GUESTS}");
-            let start = Instant::now();
-            let ended = guests.unwrap_or_else(begin).and_then(|guests| {
-                guests.join().unwrap_or_else(|_| bail!("the thread of the guests' tests panicked"))
-            });
-            results.push(match ended {
-                Ok(Shown { counts, lines, seconds }) => {
-                    println!("{}", lines.join("\n"));
-                    StepResult { name: GUESTS, counts, seconds }
-                }
-                Err(error) => result(GUESTS, Err(error), start),
-            });
         }
     });
     println!("{}", summary(&results));
@@ -120,7 +120,7 @@ fn run_steps(steps: &[(&'static str, Run)], with_guests: bool) -> bool {
 /// What a step that began at `start` came to.
 fn result(name: &'static str, counts: Result<Counts>, start: Instant) -> StepResult {
     let counts = counts.unwrap_or_else(|error| {
-        println!("error: {error:#}");
+        say(&format!("error: {error:#}"));
         Counts::failed(format!("{error:#}"))
     });
     StepResult { name, counts, seconds: start.elapsed().as_secs_f64() }
@@ -153,19 +153,20 @@ fn build() -> Result<Counts> {
     Ok(Counts::of_command(&stream(cargo().args(EVERYTHING))?))
 }
 
-fn python() -> Result<Counts> {
+/// The package for Python, installed where its tests run.
+fn wheel() -> Result<Counts> {
     if !Path::new("pyproject.toml").is_file() {
-        return Ok(Counts::skipped("python", "there is no pyproject.toml yet"));
+        return Ok(Counts::skipped(WHEEL, "there is no pyproject.toml yet"));
     }
-    if let Some(skipped) = without_python("python") {
+    if let Some(skipped) = without_python(WHEEL) {
         return Ok(skipped);
     }
-    for (what, outcome) in [("maturin", wheel::build(&EVERYTHING)?), ("pip", wheel::install()?)] {
+    for (what, outcome) in [("maturin", package::build(&EVERYTHING)?), ("pip", package::install()?)] {
         if !outcome.succeeded {
             return Ok(Counts::failed(format!("{what}: {}", outcome.status)));
         }
     }
-    pytest(&["python/tests"], "python")
+    Ok(Counts { passed: 1, ..Counts::default() })
 }
 
 /// The book builds: every link leads somewhere, and every page is in the index.

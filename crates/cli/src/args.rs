@@ -212,9 +212,10 @@ impl MeasureArgs {
     swtch report before.swtch after.swtch -o traces.html\n  \
     swtch report cloud/ edge/ -o machines.html\n  \
     swtch report faas-tiers/ -o tiers.html\n  \
-    swtch report python.json go.json -o languages.html")]
+    swtch report python.json go.json -o languages.html\n  \
+    swtch report policies.parquet -o policies.html")]
 pub(crate) struct ReportArgs {
-    /// Files of one kind: Profiles, Traces, studies or functions. Traces are directories NAME.swtch, studies those of 'swtch ai run', functions those of 'swtch faas tiers' or responses of handlers [default: this machine's Profile]
+    /// Files of one kind: Profiles, Traces, studies, functions or sweeps. Traces are directories NAME.swtch, studies those of 'swtch ai run', functions those of 'swtch faas tiers' or responses of handlers, sweeps tables in Parquet [default: this machine's Profile]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Price Traces with this Profile instead of this machine's

@@ -28,6 +28,8 @@ const HEADERS: usize = 64;
 const CONNECTIONS: usize = 128;
 /// Most connections accepted in one poll, so that a flood leaves time for the others.
 const AT_ONCE: usize = 64;
+/// A smaller body fits into a packet or two as it is.
+const WORTH_PACKING: usize = 1 << 10;
 /// How long no connection is accepted after the system ran out of file descriptors or memory.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
@@ -69,7 +71,7 @@ enum Phase {
     /// Reads the request: what came so far.
     Request(Vec<u8>),
     /// Writes the head and the body, of which `sent` bytes have gone.
-    Response { head: Vec<u8>, body: Rc<str>, sent: usize },
+    Response { head: Vec<u8>, body: Rc<[u8]>, sent: usize },
     /// Waits for the client to close.
     Closing,
 }
@@ -189,7 +191,7 @@ impl Connection {
                 loop {
                     let rest = match sent.checked_sub(head.len()) {
                         None => &head[*sent..],
-                        Some(of_body) => &body.as_bytes()[of_body..],
+                        Some(of_body) => &body[of_body..],
                     };
                     if rest.is_empty() {
                         break;
@@ -223,7 +225,7 @@ fn would_block(error: &io::Error) -> bool {
 fn response(
     request: &[u8],
     content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
-) -> Option<(Vec<u8>, Rc<str>)> {
+) -> Option<(Vec<u8>, Rc<[u8]>)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let too_large = "431 Request Header Fields Too Large";
@@ -243,10 +245,17 @@ fn response(
     };
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let accept = header(parsed.headers, "Accept").unwrap_or_default();
+    let nothing = || Rc::from([]);
     Some(match (method, content(Request { path, accept })) {
-        ("GET", Some(found)) => (head("200 OK", found.content_type, found.body.len()), found.body),
-        ("HEAD", Some(found)) => (head("200 OK", found.content_type, found.body.len()), "".into()),
-        ("HEAD", None) => (refusal("404 Not Found").0, "".into()),
+        ("GET" | "HEAD", Some(found)) => {
+            let packed = takes_gzip(parsed.headers).then(|| gzip(found.body.as_bytes())).flatten();
+            let encoding = if packed.is_some() { "Content-Encoding: gzip\r\n" } else { "" };
+            let body = packed.unwrap_or_else(|| found.body.into());
+            let more = format!("{encoding}Vary: Accept, Accept-Encoding\r\n");
+            let head = head("200 OK", found.content_type, body.len(), &more);
+            (head, if method == "GET" { body } else { nothing() })
+        }
+        ("HEAD", None) => (refusal("404 Not Found").0, nothing()),
         ("GET", None) => refusal("404 Not Found"),
         _ => refusal("405 Method Not Allowed"),
     })
@@ -258,16 +267,36 @@ fn header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     std::str::from_utf8(found.value).ok()
 }
 
-fn refusal(status: &str) -> (Vec<u8>, Rc<str>) {
-    let body: Rc<str> = format!("{status}\n").into();
-    (head(status, "text/plain; charset=utf-8", body.len()), body)
+/// Whether the client takes answers packed by gzip (RFC 9110, section 12.5.3).
+fn takes_gzip(headers: &[httparse::Header<'_>]) -> bool {
+    let mut codings = header(headers, "Accept-Encoding").unwrap_or_default().split(',');
+    codings.any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f64>);
+        name.trim().eq_ignore_ascii_case("gzip") && weight.is_ok_and(|weight| weight > 0.0)
+    })
 }
 
-fn head(status: &str, content_type: &str, length: usize) -> Vec<u8> {
+/// A body packed at the quickest level; nothing for one that is hardly worth it.
+fn gzip(body: &[u8]) -> Option<Rc<[u8]>> {
+    if body.len() < WORTH_PACKING {
+        return None;
+    }
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(body).ok()?;
+    Some(encoder.finish().ok()?.into())
+}
+
+fn refusal(status: &str) -> (Vec<u8>, Rc<[u8]>) {
+    let body = format!("{status}\n").into_bytes();
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
+    (head(status, "text/plain; charset=utf-8", body.len(), allow), body.into())
+}
+
+fn head(status: &str, content_type: &str, length: usize, more: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\n{allow}Connection: close\r\n\r\n"
+         X-Content-Type-Options: nosniff\r\n{more}Connection: close\r\n\r\n"
     )
     .into_bytes()
 }
@@ -282,7 +311,7 @@ mod tests {
                 .then(|| Content { content_type: "text/plain", body: "figures\n".into() })
         };
         response(request, &mut content)
-            .map(|(head, body)| String::from_utf8(head).unwrap() + &body)
+            .map(|(head, body)| String::from_utf8(head).unwrap() + std::str::from_utf8(&body).unwrap())
             .map(|text| text.replace('\r', ""))
     }
 
@@ -304,6 +333,31 @@ mod tests {
         }
         assert!(asked(b"POST / HTTP/1.1\r\n\r\n").unwrap().contains("\nAllow: GET, HEAD\n"));
         assert!(asked(b"HEAD /metrics HTTP/1.1\r\n\r\n").unwrap().contains("\nContent-Length: 8\n"));
+    }
+
+    #[test]
+    fn a_large_answer_is_packed_for_who_takes_that() {
+        let large: Rc<str> = "figures ".repeat(1000).into();
+        let mut content = |_: Request<'_>| Some(Content { content_type: "text/plain", body: large.clone() });
+        let mut asked = |method: &str, codings: &str| {
+            let request = format!("{method} / HTTP/1.1\r\nAccept-Encoding: {codings}\r\n\r\n");
+            let (head, body) = response(request.as_bytes(), &mut content).unwrap();
+            (String::from_utf8(head).unwrap(), body)
+        };
+        for codings in ["gzip", "br, GZIP;q=0.5", "deflate,gzip;q=1"] {
+            let (head, body) = asked("GET", codings);
+            assert!(head.contains("\r\nContent-Encoding: gzip\r\n"), "{codings}: {head}");
+            assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())) && body.len() < 400);
+            let mut unpacked = String::new();
+            flate2::read::GzDecoder::new(&body[..]).read_to_string(&mut unpacked).unwrap();
+            assert_eq!(unpacked, *large);
+            let (same, nothing) = asked("HEAD", codings);
+            assert_eq!((same, nothing.len()), (head, 0));
+        }
+        for codings in ["", "identity", "gzip;q=0", "gzip; q=0.000", "x-gzip-not", "gzip;q=much"] {
+            let (head, body) = asked("GET", codings);
+            assert!(!head.contains("Content-Encoding") && &*body == large.as_bytes(), "{codings}: {head}");
+        }
     }
 
     #[test]

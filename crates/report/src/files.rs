@@ -1,14 +1,15 @@
 //! The page of files: what each file is, which may be on one page, and what each is called there.
 
 use crate::html::{
-    NamedFaas, NamedProfile, NamedStudy, NamedTrace, ReportError, render, render_faas, render_studies,
-    render_traces,
+    NamedFaas, NamedProfile, NamedStudy, NamedSweep, NamedTrace, ReportError, render, render_faas,
+    render_studies, render_sweeps, render_traces,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 use swtch_cost::{Price, WhyError, whys};
 use swtch_decide::{FileKind, NoDocument};
 use swtch_profile::file;
+use swtch_sweep::PolicyMap;
 use swtch_trace::spans::{SpanSource, Spans, SpansError, beside};
 use swtch_trace::{Trace, TraceError};
 
@@ -43,6 +44,9 @@ pub enum FilesError {
     /// Spans cannot be explained.
     #[error(transparent)]
     Why(#[from] WhyError),
+    /// The table of a sweep cannot be read.
+    #[error(transparent)]
+    Sweep(#[from] swtch_sweep::Error),
     /// The page cannot be rendered.
     #[error(transparent)]
     Page(#[from] ReportError),
@@ -68,6 +72,9 @@ pub struct TraceOptions<'a> {
 /// # Errors
 /// When the files are of several kinds, or one cannot be read.
 pub fn page(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<(&'static str, String), FilesError> {
+    if paths.iter().any(|path| is_table(path)) {
+        return Ok(("sweeps", render_sweeps(&sweeps(paths, options)?)?));
+    }
     let kinds = FileKind::among(paths)?;
     let has_traces = kinds.contains(&FileKind::Trace);
     let TraceOptions { profile, price, spans, .. } = options;
@@ -95,6 +102,24 @@ pub fn page(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<(&'static s
             Err(FilesError::Usage(format!("{names} do not go into one page; name files of one kind{hint}")))
         }
     }
+}
+
+/// Whether it is the table of a sweep, or should be.
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet")
+}
+
+fn sweeps(paths: &[PathBuf], options: &TraceOptions<'_>) -> Result<Vec<NamedSweep>, FilesError> {
+    if options.profile.is_some() || options.price.is_some() || options.spans.is_some() {
+        let problem = "--profile, --price and --spans go with Traces, and there is none among the files";
+        return Err(FilesError::Usage(problem.to_owned()));
+    }
+    if let Some(other) = paths.iter().find(|path| !is_table(path)) {
+        let problem = format!("{} does not go into one page with tables of sweeps", other.display());
+        return Err(FilesError::Usage(problem));
+    }
+    let read = |path: &PathBuf| Ok(NamedSweep { name: name(path), document: PolicyMap::read(path)? });
+    paths.iter().map(read).collect()
 }
 
 fn profiles(paths: &[PathBuf]) -> Result<Vec<NamedProfile>, FilesError> {

@@ -182,7 +182,8 @@ fn run<P: Policy>(
 ) -> (u64, RunStats, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
-    let outcome = engine.run().unwrap_or_else(|error| panic!("under {}: {error}", std::any::type_name::<P>()));
+    let outcome =
+        engine.run().unwrap_or_else(|error| panic!("under {}: {error}", std::any::type_name::<P>()));
     assert!(outcome.complete);
     (outcome.makespan_ns, outcome.stats, outcome.sink)
 }

@@ -74,7 +74,7 @@ pub(crate) fn path(directory: &Path, range: Range, attempt: u32) -> PathBuf {
     directory.join(FOLDER).join(format!("{}.{attempt}", range.name()))
 }
 
-/// Where it is said that the holder of a claim died.
+/// The file which says that the holder of a claim died.
 fn death_path(directory: &Path, range: Range, attempt: u32) -> PathBuf {
     directory.join(FOLDER).join(format!("{}.{attempt}.{DIED}", range.name()))
 }

@@ -8,7 +8,8 @@
 //! Modules: `range` (runs of consecutive numbers), `manifest`, `plan` with `predict` and `trials` (what a run will cost), `owner` (whose process holds a
 //! claim), `claims` and `lease` (which process works on what, and whether it still does), `parts` (rows, a Parquet file for each shard),
 //! `state` (the runs that are done and left, from the names of files alone), `heartbeat`, `worker`, `supervise` (restarts workers, and
-//! records how they died), `slurm` (job arrays), `status`, `merge`, `array` (lists as SLURM writes them), `error`.
+//! records how they died), `slurm` (job arrays), `status`, `merge`, `policy_map` (which policy does best where), `array` (lists as SLURM writes
+//! them), `error`.
 #![forbid(unsafe_code)]
 
 mod array;
@@ -21,6 +22,7 @@ mod merge;
 mod owner;
 mod parts;
 mod plan;
+mod policy_map;
 mod predict;
 mod range;
 pub mod slurm;
@@ -36,6 +38,7 @@ pub use heartbeat::HUNG;
 pub use manifest::{Manifest, Shard};
 pub use merge::{Merged, merge};
 pub use plan::{DEFAULT_LEASE, PlanRequest, Planned, plan};
+pub use policy_map::{MapCell, MapFigure, PolicyMap, SeedRange};
 pub use range::Range;
 pub use state::Opened;
 pub use status::{ShardState, ShardStatus, Status, gaps, status};

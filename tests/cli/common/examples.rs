@@ -23,7 +23,7 @@ fn commands(document: &str) -> Vec<String> {
 }
 
 const PIPELINE: &str = "machine = 4\npolicies = [\"eevdf\", \"rr\"]\n[[task]]\nname = \"a\"\nprogram = \"loop 9 { compute 1ms; sleep 1ms }\"\n";
-const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:work_ns=1ms\"]\n";
+const GRID: &str = "machines = [4]\npolicies = [\"eevdf\", \"rr\"]\nworkloads = [\"spin:work_ns=1ms\"]\n";
 const BUDGET: &str = "[[budget]]\nname = \"startup\"\ncommand = \"true\"\nwhere = \"here\"\nruns = 6\nswitches = { max = 100000 }\n";
 const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
 
@@ -109,6 +109,9 @@ pub fn furnished() -> super::Home {
     let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "imported.swtch"]));
     assert!(imported.status.success(), "{}", stderr(&imported));
     add_a_stack(&home.path().join("imported.swtch"), &home.path().join("run.swtch"));
+    let sweep = ["simulate", "--sweep", "grid.toml", "--out", "policies.parquet"];
+    let swept = run(swtch(home.path()).args(sweep));
+    assert!(swept.status.success(), "{}", stderr(&swept));
     home
 }
 
@@ -251,7 +254,9 @@ pub fn run_here(examples: &[String], home: &Path) -> usize {
 pub fn run_in_guests(examples: &[String], home: &Path) {
     let (loading, others): (Vec<&String>, Vec<&String>) = examples.iter().partition(|example| loads(example));
     let mut seen = std::collections::HashSet::new();
-    for example in others.into_iter().filter(|example| boots(example)).map(|example| with_a_small_load(example)) {
+    for example in
+        others.into_iter().filter(|example| boots(example)).map(|example| with_a_small_load(example))
+    {
         // Examples that differ in their load alone are one.
         if seen.insert(example.clone()) {
             runs(&example, home);

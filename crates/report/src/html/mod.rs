@@ -16,6 +16,7 @@ mod sections;
 mod study;
 mod subjects;
 mod svg;
+mod sweep;
 mod traces;
 mod tried;
 mod values;
@@ -43,6 +44,8 @@ pub type NamedTrial = Named<swtch_decide::remedies::TriedSettings>;
 pub type NamedBench = Named<swtch_decide::BenchDocument>;
 /// A difference on a page.
 pub type NamedDiff = Named<swtch_decide::Diff>;
+/// A sweep on a page.
+pub type NamedSweep = Named<swtch_sweep::PolicyMap>;
 /// A response of a function, or a study of tiers, on a page.
 pub type NamedFaas = Named<swtch_faas::Document>;
 
@@ -77,6 +80,9 @@ pub enum ReportError {
     /// No scheduler was compared.
     #[error("no bench to report on; run `swtch sched bench`")]
     NoBenches,
+    /// There is no sweep to report on.
+    #[error("no sweep to report on; name the table that `swtch sweep merge` writes")]
+    NoSweeps,
     /// There is no difference to report on.
     #[error("no difference to report on; compare two sides first")]
     NoDifferences,
@@ -149,6 +155,16 @@ pub fn render_trials(trials: &[NamedTrial]) -> Result<String, ReportError> {
 /// When the template cannot be laid out.
 pub fn render_bench(bench: &NamedBench) -> Result<String, ReportError> {
     laid_out(std::slice::from_ref(bench))
+}
+
+/// Renders tables of sweeps as one HTML page.
+///
+/// The same tables give the same bytes.
+///
+/// # Errors
+/// [`ReportError::NoSweeps`] when there are none.
+pub fn render_sweeps(sweeps: &[NamedSweep]) -> Result<String, ReportError> {
+    laid_out(sweeps)
 }
 
 /// Renders a difference as one HTML page.

@@ -23,19 +23,19 @@ swtch_columns::table! {
         /// Its number in the sweep.
         pub run: u64 [id],
         /// The machine.
-        machine: String [none],
+        pub machine: String [none],
         /// The workload.
-        workload: String [none],
+        pub workload: String [none],
         /// The policy.
-        policy: String [none],
+        pub policy: String [none],
         /// The seed.
-        seed: u64 [id],
+        pub seed: u64 [id],
         /// Whether all tasks that count ended.
-        complete: Option<bool> [none],
+        pub complete: Option<bool> [none],
         /// From the beginning until the last task that counts ended, or until the time was over.
-        makespan_ns: Option<u64> [ns],
+        pub makespan_ns: Option<u64> [ns],
         /// Switches from a task.
-        context_switches: Option<u64> [count],
+        pub context_switches: Option<u64> [count],
         /// Of those, the voluntary ones.
         voluntary: Option<u64> [count],
         /// The involuntary ones.
@@ -57,7 +57,7 @@ swtch_columns::table! {
         /// Nine of ten are at most this long.
         wait_p90_ns: Option<u64> [ns],
         /// 99 of 100 are at most this long.
-        wait_p99_ns: Option<u64> [ns],
+        pub wait_p99_ns: Option<u64> [ns],
         /// The longest.
         wait_max_ns: Option<u64> [ns],
         /// Requests; this and their times are absent where the workload has none.
@@ -67,7 +67,7 @@ swtch_columns::table! {
         /// Nine of ten take at most this long.
         request_p90_ns: Option<u64> [ns],
         /// 99 of 100 take at most this long.
-        request_p99_ns: Option<u64> [ns],
+        pub request_p99_ns: Option<u64> [ns],
         /// The longest.
         request_max_ns: Option<u64> [ns],
         /// Time of all CPUs in tasks.

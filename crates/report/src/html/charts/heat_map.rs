@@ -12,25 +12,42 @@ pub(in crate::html) struct HeatMap {
     pub(in crate::html) columns_name: &'static str,
     /// Smallest and largest positive value that the shades span; the same for every profile.
     pub(in crate::html) span: (f64, f64),
+    /// What the values are.
+    pub(in crate::html) values: Values,
+}
+
+/// What the values of a heat map are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::html) enum Values {
+    /// Times in ns.
+    Ns,
+    /// Ratios to the smallest of a row.
+    Ratios,
 }
 
 /// A cell narrower than this has room for a number and none for its unit.
 const NARROWEST_WITH_UNIT: f64 = 62.0;
 
+/// Room for a letter of a row's name, and for what is on both sides of the name.
+const LETTER: f64 = 6.8;
+const BESIDE_NAME: f64 = 18.0;
+
 impl Chart for HeatMap {
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
-        let left = size.pick(96.0, 58.0);
+        let left = self.left(size);
         let columns = self.columns.len().max(1) as f64;
         // Few columns on a wide page would make cells like planks.
         let cell_width = ((size.width() - left) / columns).min(size.pick(120.0, 90.0));
         let grid = Grid { left, cell: (cell_width, size.pick(34.0, 36.0)) };
-        let unit = (cell_width < NARROWEST_WITH_UNIT).then(|| Unit::for_largest(self.span.1));
+        let is_narrow = cell_width < NARROWEST_WITH_UNIT && self.values == Values::Ns;
+        let unit = is_narrow.then(|| Unit::for_largest(self.span.1));
         let of_figures = unit.map_or(String::new(), |unit| format!("; figures in {}", unit.name));
         let rows_name = (left - 10.0, "axis-name end", size.pick(self.rows_name, "array"));
         let columns_name = format!("{}{of_figures}", self.columns_name);
         grid.heads(svg, &columns_name, rows_name, self.columns.iter().cloned());
         for (row, name) in self.rows.iter().enumerate() {
-            svg.text((left - 10.0, grid.middle(row, 0).1 + 4.0), "row-name end", name);
+            let name = text::shortened(name, ((left - BESIDE_NAME) / LETTER) as usize);
+            svg.text((left - 10.0, grid.middle(row, 0).1 + 4.0), "row-name end", &name);
             for column in 0..self.columns.len() {
                 let here = |cell: &&GridCell| (cell.row, cell.column) == (row, column);
                 if let Some(cell) = self.cells.iter().find(here) {
@@ -47,8 +64,19 @@ impl Chart for HeatMap {
 }
 
 impl HeatMap {
+    /// Where the cells begin: after the longest name of a row, if there is room for it.
+    fn left(&self, size: Size) -> f64 {
+        let longest = self.rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let (least, most) = (size.pick(96.0, 58.0), size.pick(280.0, 150.0));
+        (longest as f64 * LETTER + BESIDE_NAME).clamp(least, most)
+    }
+
     fn cell(&self, svg: &mut Svg, grid: &Grid, cell: &GridCell, unit: Option<Unit>) {
-        let figure = unit.map_or_else(|| text::ns(cell.value), |unit| unit.short(cell.value));
+        let figure = match (self.values, unit) {
+            (Values::Ratios, _) => format!("{:.2}", cell.value),
+            (Values::Ns, Some(unit)) => unit.short(cell.value),
+            (Values::Ns, None) => text::ns(cell.value),
+        };
         let figure = format!("{figure}{}", if cell.flagged { "*" } else { "" });
         let place = (cell.row, cell.column);
         grid.cell(svg, place, &shade(cell.value, self.span), (unit.is_some(), &figure), &cell.tip);
@@ -103,6 +131,7 @@ mod tests {
             rows_name: "array",
             columns_name: "processes",
             span: (1.0, 1000.0),
+            values: Values::Ns,
         };
         assert_eq!([1.0, 31.0, 1000.0, -1.0].map(|v| shade(v, map.span)), ["q0", "q3", "q6", "off-scale"]);
         let drawn = picture(&map, Size::Wide, "");
@@ -126,6 +155,7 @@ mod tests {
             rows_name: "array",
             columns_name: "processes",
             span: (1.0, 5000.0),
+            values: Values::Ns,
         };
         assert!(picture(&map, Size::Narrow, "").contains("processes; figures in µs"));
         assert!(!picture(&map, Size::Wide, "").contains("figures in"));

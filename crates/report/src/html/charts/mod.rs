@@ -23,7 +23,7 @@ pub(super) use bars::{Bar, Operation};
 pub(super) use caches::CacheLane;
 pub(super) use dots::{Dot, Facet, MethodRows};
 pub(super) use grid::GridCell;
-pub(super) use heat_map::HeatMap;
+pub(super) use heat_map::{HeatMap, Values};
 pub(super) use histogram::{Bin, Distribution, Histogram};
 pub(super) use lines::{Point, Series, any_off_axis};
 pub(super) use markers::{

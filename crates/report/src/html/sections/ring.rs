@@ -49,6 +49,7 @@ fn heat_map(subjects: Profiles<'_>, one: One<'_, Profile>) -> Figure {
         rows_name: "array each",
         columns_name: "processes in the ring",
         span: extent(all.map(|(_, row)| row.switch_cost_ns.median)).unwrap_or((1.0, 1.0)),
+        values: Values::Ns,
     };
     let in_order = sizes.iter().flat_map(|size| rows.iter().filter(move |row| row.array_bytes == *size));
     let table_rows = in_order.map(|row| {
