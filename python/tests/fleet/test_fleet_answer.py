@@ -8,6 +8,8 @@ import random
 import statistics
 
 import pytest
+from command_examples import ROOT
+from schema_check import faults
 
 from swtch.fleet import odd, releases
 from swtch.fleet.command import main
@@ -16,10 +18,14 @@ from swtch.fleet.student import two_sided_point
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'swtch[fleet]'")
 np = pytest.importorskip("numpy")
 
+SCHEMA = ROOT / "docs/schemas/fleet-1.json"
+
 
 def answered(capsys, *words):
     assert main([*map(str, words), "--json"]) == 0, capsys.readouterr().err
-    return json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
+    assert faults(document, json.loads(SCHEMA.read_text())) == []
+    return document
 
 
 def test_all_regressions_and_odd_machines_are_found_and_at_most_one_more(small, capsys):

@@ -16,6 +16,7 @@ import pytest
 from command_examples import GUIDES, ROOT, all_examples, installed
 from fleet_host import messages
 from rights import each, open_directory, shown, tried
+from schema_check import faults
 
 import swtch.fleet
 from swtch.fleet import prometheus, store
@@ -60,6 +61,7 @@ def test_every_example_runs(example, at, small, monkeypatch, capsys):
 def test_the_page_shows_what_json_has(at, small, capsys):
     assert main([str(small[0]), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert "(schemas/fleet-1.json)" in PAGE.read_text()
     first = document["services"][0]
     released = next(one["since_release"] for one in document["services"] if one["since_release"])
     names = {*document, *first, *released, *document["outliers"][0]}
@@ -84,6 +86,7 @@ def test_traces_of_machines_are_a_source(at, capsys):
     pytest.importorskip("duckdb")
     assert main(["traces", "--json", "--price", "0.05"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert faults(document, json.loads((ROOT / "docs/schemas/fleet-1.json").read_text())) == []
     trace = swtch.Trace.load(at / "traces" / "web-2" / "waits.swtch")
     switches = sum(row["voluntary"] + row["involuntary"] for row in trace.tasks.rows() if row["in_scope"])
     mine = [
