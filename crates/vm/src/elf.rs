@@ -1,10 +1,14 @@
 //! What a program needs to start: its loader and its shared libraries, read from its own headers.
 
+use crate::arch::Arch;
+use crate::error::VmError;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind, elf};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What an ELF file asks of the system that runs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,9 +24,47 @@ pub(crate) struct Needs {
     pub(crate) loaded_bytes: usize,
 }
 
-/// Whether these are the contents of an ELF file for this kind of machine; scripts and data are not.
+/// Bytes of a file's start that tell what machine it is for.
+const HEAD_BYTES: usize = 20;
+
+/// Whether these are the contents of a 64-bit ELF file; scripts and data are not.
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     matches!(FileKind::parse(bytes), Ok(FileKind::Elf64))
+}
+
+/// The kind of machine (`e_machine`) that an ELF file is for, by its first bytes.
+pub(crate) fn machine(bytes: &[u8]) -> Option<u16> {
+    let head: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
+    if head[..4] != elf::ELFMAG {
+        return None;
+    }
+    let field = [head[18], head[19]];
+    Some(if head[5] == elf::ELFDATA2MSB.0 { u16::from_be_bytes(field) } else { u16::from_le_bytes(field) })
+}
+
+/// The same of a file that may not be one, or not be readable.
+pub(crate) fn machine_of(path: &Path) -> Option<u16> {
+    let mut head = [0; HEAD_BYTES];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).ok()?;
+    machine(&head)
+}
+
+/// Refuses a program that is for another kind of machine; `next` is what to do then.
+pub(crate) fn check_machine(path: &Path, arch: Arch, next: impl FnOnce() -> String) -> Result<(), VmError> {
+    match machine_of(path) {
+        Some(machine) if machine != arch.facts().elf_machine => Err(VmError::WrongMachine {
+            program: path.to_owned(),
+            is: machine_in_words(machine),
+            arch,
+            next: next(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn machine_in_words(machine: u16) -> String {
+    let known = Arch::ALL.into_iter().find(|arch| arch.facts().elf_machine == machine);
+    known.map_or_else(|| format!("ELF machine {machine}"), |arch| format!("{arch} (ELF machine {machine})"))
 }
 
 /// Reads a 64-bit ELF file.
@@ -176,6 +218,24 @@ mod tests {
         for bytes in [&b"#!/bin/sh\n"[..], b"", b"\x7fELF", b"\x7fELF\x01\x01\x01"] {
             assert!(!is_elf(bytes) || needs(bytes).is_err(), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_program_for_another_machine_is_told_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let arch = Arch::ALL.into_iter().find(|arch| !arch.is_native()).unwrap();
+        let own = own();
+        fs::write(&path, &own).unwrap();
+        assert_eq!(machine_of(&path), machine(&own));
+        let error = check_machine(&path, arch, || "do this".to_owned()).unwrap_err().to_string();
+        let number = machine(&own).unwrap().to_string();
+        assert!(
+            error.contains(&number) && error.contains(arch.name()) && error.ends_with("do this"),
+            "{error}"
+        );
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(check_machine(&path, arch, String::new).is_ok(), "a script is for every machine");
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Why a command could not be run in a virtual machine.
 
+use crate::arch::Arch;
 use crate::protocol::FrameError;
 use std::io;
 use std::path::PathBuf;
@@ -20,13 +21,56 @@ pub enum VmError {
         /// As it was given.
         command: String,
     },
+    /// The command is in none of the packages of a guest of another architecture.
+    #[error(
+        "'{command}' is in none of Debian's packages for {arch} that are here; add the package that has it with --package NAME"
+    )]
+    NotPackaged {
+        /// As it was given.
+        command: String,
+        /// What the guest is.
+        arch: Arch,
+    },
+    /// A program is for another kind of machine than the guest.
+    #[error("{program} is a program for {is}, and the guest is {arch}; {next}", program = program.display())]
+    WrongMachine {
+        /// The program.
+        program: PathBuf,
+        /// What it is for.
+        is: String,
+        /// What the guest is.
+        arch: Arch,
+        /// What to do.
+        next: String,
+    },
+    /// There is no `swtch` that can be a guest's first process.
+    #[error(
+        "no swtch for {arch}, which the guest needs as its first process: there is none in {looked}; unpack the release archive \
+         swtch-VERSION-{rust}-linux.tar.gz and set SWTCH_GUEST_PROGRAMS to its directory bin", rust = arch.facts().rust
+    )]
+    NoGuestProgram {
+        /// What the guest is.
+        arch: Arch,
+        /// Where it was searched for.
+        looked: String,
+    },
+    /// Debian's packages for another architecture cannot be had.
+    #[error("no programs for {arch} could be fetched from Debian's packages: {why}")]
+    NoPackages {
+        /// What the guest is.
+        arch: Arch,
+        /// Why.
+        why: String,
+    },
     /// A library that a program needs is not found.
-    #[error("{program} needs {library}, which is in no directory of libraries here; add its directory to LD_LIBRARY_PATH", program = program.display())]
+    #[error("{program} needs {library}, which is in {missing}", program = program.display())]
     Library {
         /// The program or library that needs it.
         program: PathBuf,
         /// What is missing.
         library: String,
+        /// Where it is missing, and what to do.
+        missing: &'static str,
     },
     /// A file cannot be taken along.
     #[error("cannot copy {path} into the guest: {source}; check the name and its permissions", path = path.display())]
@@ -45,16 +89,13 @@ pub enum VmError {
         name: String,
     },
     /// QEMU is missing.
-    #[error(
-        "QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install qemu-system-x86"
-    )]
+    #[error("QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install {package}")]
     NoQemu {
         /// Its program's name.
         program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
     },
-    /// Guests are x86-64 only.
-    #[error("guests are x86-64 and run programs of this machine, which is {0}; use an x86-64 machine")]
-    Architecture(&'static str),
     /// The kernel's file cannot be read or is none.
     #[error("cannot boot {path}: {why}", path = path.display())]
     Kernel {
@@ -200,7 +241,7 @@ impl VmError {
     /// ```
     pub fn shell_status(&self) -> Option<u8> {
         match self {
-            Self::CommandNotFound { .. } => Some(127),
+            Self::CommandNotFound { .. } | Self::NotPackaged { .. } => Some(127),
             Self::Start { .. } => Some(126),
             _ => None,
         }

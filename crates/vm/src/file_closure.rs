@@ -1,5 +1,6 @@
 //! What travels into the guest: programs with their loaders, libraries and interpreters, and files.
 
+use crate::arch::Arch;
 use crate::elf;
 use crate::error::VmError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The default search path of loaders (ld.so(8)), and where Debian and others keep libraries.
+/// The default search path of loaders (ld.so(8)), and where Debian and others keep libraries; `*` stands for the kind of machine.
 const LIBRARY_FOLDERS: [&str; 8] = [
-    "/usr/local/lib/x86_64-linux-gnu",
+    "/usr/local/lib/*",
     "/usr/local/lib",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
+    "/lib/*",
+    "/usr/lib/*",
     "/lib64",
     "/usr/lib64",
     "/lib",
@@ -50,6 +51,9 @@ pub(crate) struct GuestFiles {
     pub(crate) named: BTreeSet<PathBuf>,
     searched: Vec<PathBuf>,
     here: PathBuf,
+    arch: Arch,
+    /// Where a guest of another architecture has its system from: what is here comes before what this machine has.
+    root: Option<PathBuf>,
 }
 
 impl GuestFiles {
@@ -58,13 +62,59 @@ impl GuestFiles {
         Self { searched, here, ..Self::default() }
     }
 
+    /// For guests of this kind, with a system of their own where they are of another than this machine.
+    pub(crate) fn for_guests(self, arch: Arch, root: Option<PathBuf>) -> Self {
+        Self { arch, root, ..self }
+    }
+
+    /// The file that will be at this place in the guest.
+    pub(crate) fn source(&self, place: &Path) -> PathBuf {
+        let below = place.strip_prefix("/").unwrap_or(place);
+        let own = self.root.as_ref().map(|root| root.join(below));
+        own.filter(|own| own.exists()).unwrap_or_else(|| place.to_owned())
+    }
+
+    /// Whether the guest can start the file of this place: an executable one, and not for another kind of machine.
+    fn can_start(&self, place: &Path) -> bool {
+        let file = self.source(place);
+        is_executable(&file)
+            && elf::machine_of(&file).is_none_or(|machine| machine == self.arch.facts().elf_machine)
+    }
+
+    /// Why a command that was not found cannot be run.
+    fn not_found(&self, program: &OsStr) -> VmError {
+        let command = program.to_string_lossy().into_owned();
+        let is_path = program.as_bytes().contains(&b'/');
+        let given = self.absolute(Path::new(program));
+        if is_path && let Err(error) = elf::check_machine(&given, self.arch, || self.way_out(&given)) {
+            return error;
+        }
+        match &self.root {
+            Some(_) if !is_path => VmError::NotPackaged { command, arch: self.arch },
+            _ => VmError::CommandNotFound { command },
+        }
+    }
+
+    /// What to do about a program that is for another kind of machine.
+    fn way_out(&self, program: &Path) -> String {
+        let found = elf::machine_of(program);
+        match Arch::ALL.into_iter().find(|arch| Some(arch.facts().elf_machine) == found) {
+            Some(arch) if arch.is_native() => {
+                format!(
+                    "leave out --arch, or name the program alone, as Debian's packages for {} have it",
+                    self.arch
+                )
+            }
+            Some(arch) => format!("run it with --arch {arch}"),
+            None => format!("build it for {}", self.arch),
+        }
+    }
+
     /// Finds a command's program, and takes it and whatever else of the command line names a program or a file.
     /// Returns the program's place.
     pub(crate) fn command(&mut self, command: &[OsString]) -> Result<PathBuf, VmError> {
         let (program, arguments) = command.split_first().ok_or(VmError::NoCommand)?;
-        let path = self
-            .find(program)
-            .ok_or_else(|| VmError::CommandNotFound { command: program.to_string_lossy().into_owned() })?;
+        let path = self.find(program).ok_or_else(|| self.not_found(program))?;
         self.program(&path)?;
         for argument in arguments {
             self.argument(argument)?;
@@ -75,7 +125,7 @@ impl GuestFiles {
     /// A word may name a file, a program, or be a script of a shell in which programs are named.
     fn argument(&mut self, argument: &OsStr) -> Result<(), VmError> {
         let path = self.absolute(Path::new(argument));
-        if !argument.is_empty() && path.is_file() && travels(&path) {
+        if !argument.is_empty() && self.source(&path).is_file() && travels(&path) {
             self.named.insert(path.clone());
             return self.program(&path);
         }
@@ -96,16 +146,17 @@ impl GuestFiles {
     pub(crate) fn find(&self, name: &OsStr) -> Option<PathBuf> {
         if name.as_bytes().contains(&b'/') {
             let path = self.absolute(Path::new(name));
-            return is_executable(&path).then_some(path);
+            return self.can_start(&path).then_some(path);
         }
-        self.searched.iter().map(|folder| self.absolute(&folder.join(name))).find(|path| is_executable(path))
+        self.searched.iter().map(|folder| self.absolute(&folder.join(name))).find(|path| self.can_start(path))
     }
 
     /// Takes a file or everything in a directory.
     pub(crate) fn copy(&mut self, path: &Path) -> Result<(), VmError> {
         let path = self.absolute(path);
         let fail = |source| VmError::Copy { path: path.clone(), source };
-        let metadata = fs::metadata(&path).map_err(fail)?;
+        let source = self.source(&path);
+        let metadata = fs::metadata(&source).map_err(fail)?;
         if metadata.is_file() {
             return self.program(&path);
         }
@@ -113,7 +164,7 @@ impl GuestFiles {
             return Err(fail(io::Error::other("neither a file nor a directory")));
         }
         self.items.insert(path.clone(), GuestEntry::Folder);
-        let mut inside: Vec<PathBuf> = fs::read_dir(&path)
+        let mut inside: Vec<PathBuf> = fs::read_dir(&source)
             .map_err(fail)?
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<_>>()
@@ -124,8 +175,8 @@ impl GuestFiles {
             let follows = fs::metadata(&entry).is_ok_and(|found| found.is_file() || found.is_dir());
             let leads_back =
                 fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink()) && entry.is_dir();
-            if follows && !leads_back {
-                self.copy(&entry)?;
+            if let (true, false, Some(name)) = (follows, leads_back, entry.file_name()) {
+                self.copy(&path.join(name))?;
             }
         }
         Ok(())
@@ -142,11 +193,14 @@ impl GuestFiles {
             return Ok(());
         }
         let fail = |source| VmError::Copy { path: path.clone(), source };
-        let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o777;
-        let bytes = program_bytes(&path).map_err(fail)?;
-        self.items.insert(path.clone(), GuestEntry::File { from: path.clone(), mode });
+        let from = self.source(&path);
+        let mode = fs::metadata(&from).map_err(fail)?.permissions().mode() & 0o777;
+        let bytes = program_bytes(&from).map_err(fail)?;
+        self.items.insert(path.clone(), GuestEntry::File { from, mode });
         if elf::is_elf(&bytes) {
-            return self.libraries_of(&path, &bytes);
+            // A program for another kind of machine is data here.
+            let is_ours = elf::machine(&bytes) == Some(self.arch.facts().elf_machine);
+            return if is_ours { self.libraries_of(&path, &bytes) } else { Ok(()) };
         }
         for word in interpreter(&bytes) {
             if depth < LARGEST_INTERPRETER_DEPTH
@@ -161,35 +215,46 @@ impl GuestFiles {
     fn libraries_of(&mut self, path: &Path, bytes: &[u8]) -> Result<(), VmError> {
         // A damaged file is carried as it is; the guest's kernel says what it thinks of it.
         let Ok(needs) = elf::needs(bytes) else { return Ok(()) };
+        let missing = if self.root.is_some() {
+            "in none of the packages that are here; add the one that has it with --package NAME"
+        } else {
+            "in no directory of libraries here; add its directory to LD_LIBRARY_PATH"
+        };
+        let missing = |library: &OsStr| VmError::Library {
+            program: path.to_owned(),
+            library: library.to_string_lossy().into_owned(),
+            missing,
+        };
         if let Some(loader) = &needs.loader {
-            self.program(loader).map_err(|_| VmError::Library {
-                program: path.to_owned(),
-                library: loader.to_string_lossy().into_owned(),
-            })?;
-            if Path::new(LOADER_INDEX).is_file() {
+            if !self.source(loader).is_file() {
+                return Err(missing(loader.as_os_str()));
+            }
+            self.program(loader)?;
+            if self.root.is_none() && Path::new(LOADER_INDEX).is_file() {
                 self.program(Path::new(LOADER_INDEX))?;
             }
         }
         let own_folder = path.parent().unwrap_or(Path::new("/"));
         let mut folders: Vec<PathBuf> =
             needs.search.iter().map(|folder| origin(folder, own_folder)).collect();
-        folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
-        folders.extend(configured_folders(Path::new("/etc/ld.so.conf"), 0));
-        folders.extend(LIBRARY_FOLDERS.map(PathBuf::from));
+        if self.root.is_none() {
+            folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
+            folders.extend(configured_folders(Path::new("/etc/ld.so.conf"), 0));
+        }
+        let kind = self.arch.facts().library_folder;
+        folders.extend(LIBRARY_FOLDERS.map(|folder| PathBuf::from(folder.replace('*', kind))));
         // Libraries of libraries are often next to them.
         folders.push(own_folder.to_owned());
+        let mut found_libraries = Vec::with_capacity(needs.libraries.len());
         for library in needs.libraries {
             let found = folders
                 .iter()
                 .map(|folder| folder.join(&library))
-                .find(|place| fs::read(place).is_ok_and(|bytes| elf::is_elf(&bytes)));
-            let found = found.ok_or_else(|| VmError::Library {
-                program: path.to_owned(),
-                library: library.to_string_lossy().into_owned(),
-            })?;
-            self.program(&found)?;
+                .find(|place| elf::machine_of(&self.source(place)) == Some(self.arch.facts().elf_machine));
+            let Some(found) = found else { return Err(missing(&library)) };
+            found_libraries.push(found);
         }
-        Ok(())
+        found_libraries.iter().try_for_each(|library| self.program(library))
     }
 
     /// Absolute, without `.` and `..`, links left as they are: the guest has no links.
@@ -337,6 +402,70 @@ mod tests {
         files.command(&words(&["sh", "-c", "(inner;data)>/dev/null"])).unwrap();
         assert!(holds(&files, "inner"));
         assert!(!holds(&files, "data") && !holds(&files, "null"));
+    }
+
+    /// A program of this machine made one of another: its headers say so, and its loader and libraries are not here.
+    fn foreign(arch: Arch) -> Vec<u8> {
+        let mut bytes = fs::read("/bin/sh").unwrap();
+        bytes[18..20].copy_from_slice(&arch.facts().elf_machine.to_le_bytes());
+        bytes
+    }
+
+    fn install(root: &Path, place: &str, bytes: &[u8]) {
+        let path = root.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_guest_of_another_kind_has_programs_and_libraries_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        let arch = Arch::ALL.into_iter().find(|arch| !arch.is_native()).unwrap();
+        let files = || files(folder.path()).for_guests(arch, Some(root.clone()));
+        let error = files().command(&words(&["sh"])).unwrap_err();
+        assert!(error.to_string().contains("--package") && error.shell_status() == Some(127), "{error}");
+        let error = files().command(&words(&["/bin/sh"])).unwrap_err();
+        assert!(matches!(error, VmError::WrongMachine { .. }), "{error}");
+        install(&root, "usr/bin/sh", &foreign(arch));
+        let error = files().command(&words(&["sh"])).unwrap_err();
+        assert!(
+            matches!(error, VmError::Library { .. }) && error.to_string().contains("--package"),
+            "{error}"
+        );
+        let program = fs::read("/bin/sh").unwrap();
+        let needs = elf::needs(&program).unwrap();
+        let loader = needs.loader.unwrap();
+        install(&root, loader.strip_prefix("/").unwrap().to_str().unwrap(), &foreign(arch));
+        let library = format!("usr/lib/{}/libc.so.6", arch.facts().library_folder);
+        let mut libc = foreign(arch);
+        libc.truncate(64);
+        install(&root, &library, &libc);
+        let mut files = files();
+        assert_eq!(files.command(&words(&["sh"])).unwrap(), Path::new("/usr/bin/sh"));
+        for (place, item) in &files.items {
+            let GuestEntry::File { from, .. } = item else { continue };
+            assert_eq!(
+                *from,
+                root.join(place.strip_prefix("/").unwrap()),
+                "nothing of this machine's travels"
+            );
+        }
+        assert!(files.items.contains_key(&Path::new("/").join(library)), "{:?}", files.items.keys());
+    }
+
+    #[test]
+    fn a_program_of_another_kind_is_carried_as_data_and_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let arch = Arch::ALL.into_iter().find(|arch| !arch.is_native()).unwrap();
+        install(folder.path(), "bin/foreign", &foreign(arch));
+        let mut files = files(folder.path());
+        files.copy(Path::new("bin")).unwrap();
+        assert_eq!(files.items.len(), 2, "the directory and the file: {:?}", files.items.keys());
+        let error = files.command(&words(&["bin/foreign"])).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("--arch {arch}")), "{error}");
+        assert!(matches!(files.command(&words(&["foreign"])), Err(VmError::CommandNotFound { .. })));
     }
 
     #[test]

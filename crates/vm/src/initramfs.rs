@@ -24,10 +24,11 @@ const SMALL_FILES: [(&str, &str); 3] = [
 const CONSOLE: (u32, u32) = (5, 1);
 
 /// Writes the archive, of at most a share of the guest's memory, and returns its size. `items` are what travels, by their places in the guest;
-/// the first process is among them. Programs travel without what is not loaded, unless their symbols are asked for.
+/// the first process is among them. `system` is the root directory whose links the guest has. Programs travel without what is not loaded, unless their symbols are asked for.
 pub(crate) fn write(
     to: &Path,
     items: &BTreeMap<PathBuf, GuestEntry>,
+    system: &Path,
     first_process: &Path,
     job: &GuestJob,
     memory_bytes: u64,
@@ -35,7 +36,7 @@ pub(crate) fn write(
 ) -> Result<u64, VmError> {
     let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
     let most_bytes = memory_bytes / SHARE_FOR_FILES;
-    let links = merged_folders(Path::new("/"));
+    let links = merged_folders(system);
     let items = placed(items, &links);
     let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
     for folder in folders(&items, &job.folder()) {
@@ -160,7 +161,8 @@ mod tests {
         let job = GuestJob::default();
         let mut files = GuestFiles::new(Vec::new(), folder.path().to_owned());
         files.program(&own).unwrap();
-        let error = write(&folder.path().join("i.cpio"), &files.items, &own, &job, 4096, false).unwrap_err();
+        let to = folder.path().join("i.cpio");
+        let error = write(&to, &files.items, Path::new("/"), &own, &job, 4096, false).unwrap_err();
         assert!(error.to_string().contains("--memory"), "{error}");
     }
 }

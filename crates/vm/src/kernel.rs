@@ -6,6 +6,7 @@ mod config_diff;
 
 pub use config_diff::{ConfigDiff, config_diff};
 
+use crate::arch::Arch;
 use crate::error::VmError;
 use config::Config;
 use std::cmp::Ordering;
@@ -16,9 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 static FETCHING: Mutex<()> = Mutex::new(());
-/// `HdrS` at this place makes a file an x86 kernel image (Documentation/arch/x86/boot.rst).
-const MAGIC_PLACE: u64 = 0x202;
-const MAGIC: [u8; 4] = *b"HdrS";
 /// Without these in the kernel itself, the guest cannot talk to us. Debian's cloud kernels have them.
 const NEEDED: [&str; 4] = ["BLK_DEV_INITRD", "DEVTMPFS", "VIRTIO_CONSOLE", "VIRTIO_PCI"];
 /// What the schedulers of sched_ext need.
@@ -35,6 +33,7 @@ pub struct Kernel {
 
 /// The kernel to boot. `sched_ext` says whether it must have that. `tell` hears of a download.
 pub(crate) fn choose(
+    arch: Arch,
     given: Option<&Path>,
     sched_ext: bool,
     update: bool,
@@ -42,27 +41,27 @@ pub(crate) fn choose(
 ) -> Result<Kernel, VmError> {
     let version = given.filter(|given| !given.exists()).and_then(version_of);
     if let (Some(image), None) = (given, version) {
-        return check_given(image, sched_ext);
+        return check_given(image, sched_ext, arch);
     }
     let cache = kernels_folder()?;
     // Guests of several threads wait for one download.
     let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) = version {
-        let kept = newest_of(&cache, version).filter(|_| !update);
+        let kept = newest_of(&cache, version, arch).filter(|_| !update);
         let kernel = if let Some(kernel) = kept {
             kernel
         } else {
             tell(&format!("fetching Linux {version} from Debian's packages (once, up to 50 MB)"));
-            apt::fetch_version(&cache, version)?
+            apt::fetch_version(&cache, version, arch)?
         };
-        return check_given(&kernel.image, sched_ext).map(|_| kernel);
+        return check_given(&kernel.image, sched_ext, arch).map(|_| kernel);
     }
-    if !update && let Some(kernel) = newest_in(&cache) {
+    if !update && let Some(kernel) = newest_in(&cache, arch) {
         return Ok(kernel);
     }
     tell("fetching a kernel with sched_ext from Debian's packages (once, some 15 MB)");
-    apt::fetch(&cache)?;
-    newest_in(&cache).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
+    apt::fetch(&cache, arch)?;
+    newest_in(&cache, arch).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
 }
 
 fn kernels_folder() -> Result<PathBuf, VmError> {
@@ -95,14 +94,15 @@ pub struct AvailableKernel {
     pub sched_ext: Option<bool>,
 }
 
-/// Debian's kernels for virtual machines, the newest first, and those that are kept here.
+/// Debian's kernels for virtual machines of a kind, the newest first, and those that are kept here.
 ///
 /// # Errors
 /// When apt cannot be asked.
-pub fn available_kernels() -> Result<Vec<AvailableKernel>, VmError> {
+pub fn available_kernels(arch: Arch) -> Result<Vec<AvailableKernel>, VmError> {
     let cache = kernels_folder()?;
-    let mut versions = apt::available(&cache)?;
-    versions.extend(names_in(&cache).into_iter().filter(|name| cache.join(name).join("vmlinuz").is_file()));
+    let mut versions = apt::available(&cache, arch)?;
+    versions
+        .extend(names_in(&cache, arch).into_iter().filter(|name| cache.join(name).join("vmlinuz").is_file()));
     versions.sort_by(|left, right| by_version(right, left));
     versions.dedup();
     let of = |version: String| {
@@ -124,10 +124,11 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(cache.join("swtch"))
 }
 
-/// What is in the cache, the newest first.
-fn names_in(cache: &Path) -> Vec<String> {
+/// What is in the cache for this kind of machine, the newest first.
+fn names_in(cache: &Path, arch: Arch) -> Vec<String> {
     let entries = fs::read_dir(cache).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name.ends_with(arch.facts().kernel_flavour));
     names.sort_by(|left, right| by_version(right, left));
     names
 }
@@ -138,16 +139,16 @@ pub(crate) fn config_beside(image: &Path) -> Option<PathBuf> {
 }
 
 /// The newest kernel of the cache that is of a version, with or without sched_ext.
-fn newest_of(cache: &Path, version: &str) -> Option<Kernel> {
-    let name = names_in(cache)
+fn newest_of(cache: &Path, version: &str, arch: Arch) -> Option<Kernel> {
+    let name = names_in(cache, arch)
         .into_iter()
         .find(|name| is_of(name, version) && cache.join(name).join("vmlinuz").is_file())?;
     Some(Kernel { image: cache.join(&name).join("vmlinuz"), name })
 }
 
 /// The newest kernel of the cache that is complete and has sched_ext.
-fn newest_in(cache: &Path) -> Option<Kernel> {
-    names_in(cache).into_iter().find_map(|name| {
+fn newest_in(cache: &Path, arch: Arch) -> Option<Kernel> {
+    names_in(cache, arch).into_iter().find_map(|name| {
         let folder = cache.join(&name);
         let config = Config::read(&folder.join("config")).ok()?;
         let image = folder.join("vmlinuz");
@@ -164,15 +165,32 @@ fn by_version(left: &str, right: &str) -> Ordering {
     numbers(left).cmp(&numbers(right)).then_with(|| left.cmp(right))
 }
 
-fn check_given(image: &Path, sched_ext: bool) -> Result<Kernel, VmError> {
+/// The kind of machine that an image is for, where it is an image.
+fn arch_of(image: &mut fs::File) -> Option<Arch> {
+    Arch::ALL.into_iter().find(|arch| {
+        let (place, magic) = arch.facts().image_magic;
+        let mut found = [0; 4];
+        let read = image.seek(SeekFrom::Start(place)).and_then(|_| image.read_exact(&mut found));
+        read.is_ok() && found == magic
+    })
+}
+
+fn check_given(image: &Path, sched_ext: bool, arch: Arch) -> Result<Kernel, VmError> {
     let refuse = |why: String| VmError::Kernel { path: image.to_owned(), why };
     let mut file = fs::File::open(image).map_err(|error| refuse(error.to_string()))?;
-    let mut magic = [0; 4];
-    let read = file.seek(SeekFrom::Start(MAGIC_PLACE)).and_then(|_| file.read_exact(&mut magic));
-    if read.is_err() || magic != MAGIC {
-        return Err(refuse(
-            "it is not an x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
-        ));
+    match arch_of(&mut file) {
+        Some(found) if found == arch => {}
+        Some(found) => {
+            return Err(refuse(format!(
+                "it is a kernel for {found}, and the guest is {arch}; run it with --arch {found}"
+            )));
+        }
+        None => {
+            let names = arch.facts().image_names;
+            return Err(refuse(format!(
+                "it is not a kernel image for {arch}; give {names}, not a vmlinux or a package"
+            )));
+        }
     }
     // Its configuration is next to it under one of several names, or nowhere; then the guest itself tells what it lacks.
     if let Some(config) = Config::beside(image) {
@@ -202,17 +220,27 @@ mod tests {
         fs::write(folder.join("vmlinuz"), "").unwrap();
     }
 
+    fn image_of(arch: Arch) -> Vec<u8> {
+        let (place, magic) = arch.facts().image_magic;
+        let mut content = vec![0; usize::try_from(place).unwrap()];
+        content.extend_from_slice(&magic);
+        content
+    }
+
     const FULL: &str = "CONFIG_SCHED_CLASS_EXT=y\nCONFIG_DEBUG_INFO_BTF=y\n";
 
     #[test]
     fn the_newest_of_the_cache_is_taken() {
         let cache = tempfile::tempdir().unwrap();
-        assert_eq!(newest_in(cache.path()), None);
+        let newest = |arch| newest_in(cache.path(), arch).map(|kernel| kernel.name);
+        assert_eq!(newest(Arch::X86_64), None);
         keep(cache.path(), "7.9.14-cloud-amd64", FULL);
         keep(cache.path(), "7.10.1-cloud-amd64", FULL);
         keep(cache.path(), "8.0.0-cloud-amd64", "# CONFIG_SCHED_CLASS_EXT is not set\n");
         fs::create_dir(cache.path().join("9.0")).unwrap();
-        assert_eq!(newest_in(cache.path()).unwrap().name, "7.10.1-cloud-amd64");
+        keep(cache.path(), "7.11.0-cloud-arm64", FULL);
+        assert_eq!(newest(Arch::X86_64).as_deref(), Some("7.10.1-cloud-amd64"));
+        assert_eq!(newest(Arch::Arm64).as_deref(), Some("7.11.0-cloud-arm64"));
     }
 
     #[test]
@@ -227,7 +255,7 @@ mod tests {
         for name in ["6.12.9+deb13-cloud-amd64", "6.12.117+deb13-cloud-amd64", "6.120.1-cloud-amd64"] {
             keep(cache.path(), name, "");
         }
-        let found = |version: &str| newest_of(cache.path(), version).map(|kernel| kernel.name);
+        let found = |version: &str| newest_of(cache.path(), version, Arch::X86_64).map(|kernel| kernel.name);
         assert_eq!(found("6.12").as_deref(), Some("6.12.117+deb13-cloud-amd64"));
         assert_eq!(found("6.12.9").as_deref(), Some("6.12.9+deb13-cloud-amd64"));
         assert_eq!(found("6.1"), None);
@@ -239,30 +267,41 @@ mod tests {
         let path = folder.path().join("vmlinux");
         for content in ["", "\x7fELF and so on"] {
             fs::write(&path, content).unwrap();
-            let error = check_given(&path, false).unwrap_err().to_string();
+            let error = check_given(&path, false, Arch::X86_64).unwrap_err().to_string();
             assert!(error.contains("vmlinux") && error.contains("bzImage"), "{error}");
         }
-        assert!(
-            check_given(&folder.path().join("missing"), false).unwrap_err().to_string().contains("missing")
-        );
+        let missing = check_given(&folder.path().join("missing"), false, Arch::X86_64).unwrap_err();
+        assert!(missing.to_string().contains("missing"));
+    }
+
+    #[test]
+    fn a_kernel_of_another_kind_is_named_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for arch in Arch::ALL {
+            let image = folder.path().join(arch.name());
+            fs::write(&image, image_of(arch)).unwrap();
+            assert!(check_given(&image, false, arch).is_ok());
+            let other = Arch::ALL.into_iter().find(|other| *other != arch).unwrap();
+            let error = check_given(&image, false, other).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("--arch {arch}")), "{error}");
+        }
     }
 
     #[test]
     fn a_configuration_beside_the_kernel_is_believed() {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("vmlinuz-7.1");
-        let mut content = vec![0; 0x202];
-        content.extend_from_slice(&MAGIC);
-        fs::write(&image, content).unwrap();
-        assert!(check_given(&image, true).is_ok(), "nothing is known of it");
+        let arch = Arch::X86_64;
+        fs::write(&image, image_of(arch)).unwrap();
+        assert!(check_given(&image, true, arch).is_ok(), "nothing is known of it");
         let config = folder.path().join("config-7.1");
         let needed = NEEDED.map(|option| format!("CONFIG_{option}=y\n")).concat();
         fs::write(&config, &needed).unwrap();
-        assert!(check_given(&image, false).is_ok());
-        let error = check_given(&image, true).unwrap_err().to_string();
+        assert!(check_given(&image, false, arch).is_ok());
+        let error = check_given(&image, true, arch).unwrap_err().to_string();
         assert!(error.contains("CONFIG_SCHED_CLASS_EXT"), "{error}");
         fs::write(&config, needed.replace("VIRTIO_PCI=y", "VIRTIO_PCI=m") + FULL).unwrap();
-        let error = check_given(&image, true).unwrap_err().to_string();
+        let error = check_given(&image, true, arch).unwrap_err().to_string();
         assert!(error.contains("CONFIG_VIRTIO_PCI=y"), "{error}");
     }
 }

@@ -6,7 +6,8 @@
 //! is the kernel's alone. [`Spec::deterministic`] counts instructions instead of time: the same run then gives the same switches and the
 //! same times.
 //!
-//! Modules: `spec` (what to run), `kernel` (which one), `file_closure` and `elf` (what travels), `cpio` and `initramfs` (the guest's first
+//! Modules: `spec` (what to run), `arch` (on what kind of machine), `kernel` (which one), `debian` (apt), `packages` and `guest_program`
+//! (programs for guests of another architecture), `file_closure` and `elf` (what travels), `cpio` and `initramfs` (the guest's first
 //! file system), `guest_paths`, `qemu` with `icount_barrier`, `session` with `console` and `tail`, `protocol`, `event`, `guest_result`
 //! (files that come back), `kept_output` (what it prints, for a program that reads it), `error`.
 
@@ -14,18 +15,22 @@
 
 pub mod guest;
 
+mod arch;
 mod console;
 mod cpio;
+mod debian;
 mod elf;
 mod error;
 mod event;
 mod file_closure;
 mod guest_paths;
+mod guest_program;
 mod guest_result;
 mod icount_barrier;
 mod initramfs;
 mod kept_output;
 mod kernel;
+mod packages;
 mod protocol;
 mod qemu;
 mod run;
@@ -33,8 +38,10 @@ mod session;
 mod spec;
 mod tail;
 
+pub use arch::Arch;
 pub use error::VmError;
 pub use event::{Event, Outcome};
+pub use guest_program::guest_program;
 pub use kept_output::{KeptOutput, last_complaint};
 pub use kernel::{AvailableKernel, ConfigDiff, Kernel, available_kernels, cache_folder, config_diff};
 pub use protocol::{Exited, FrameError, Stream};

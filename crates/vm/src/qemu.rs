@@ -1,5 +1,6 @@
 //! QEMU: its command line, and its process, which ends with this one.
 
+use crate::arch::Arch;
 use crate::error::VmError;
 use crate::guest::{FIRST_PROCESS, PORT};
 use crate::icount_barrier::{self, IcountBarrier};
@@ -12,8 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// The emulator of x86-64.
-pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// Makes a child die with its parent's thread; part of util-linux. Without it, only SIGKILL to us would leave QEMU behind.
 const TIE: &str = "setpriv";
 /// The signal is not sent if the parent died before the child asked for it, so the child checks its parent after it has asked.
@@ -49,7 +48,7 @@ impl Accelerator {
         if spec.deterministic {
             return vec![Self::CountedInstructions];
         }
-        let usable = File::options().read(true).write(true).open("/dev/kvm").is_ok();
+        let usable = spec.arch.is_native() && File::options().read(true).write(true).open("/dev/kvm").is_ok();
         if usable && !spec.emulate && !kvm_failed_before {
             vec![Self::Kvm, Self::Emulation]
         } else {
@@ -57,18 +56,18 @@ impl Accelerator {
         }
     }
 
-    fn arguments(self) -> &'static [&'static str] {
+    fn arguments(self, arch: Arch) -> Vec<&'static str> {
         match self {
-            Self::Kvm => &["-accel", "kvm", "-cpu", "host"],
+            Self::Kvm => vec!["-accel", "kvm", "-cpu", "host"],
             // CPUs take turns. As threads of their own (QEMU 7.2 with Linux 7.3), one guest in ten or so failed. It hung before its first
             // process, or its kernel fell over while it rewrote its own code. A kernel does so when a scheduler comes or goes.
-            Self::Emulation => &["-accel", "tcg,thread=single", "-cpu", "max"],
+            Self::Emulation => vec!["-accel", "tcg,thread=single", "-cpu", arch.facts().cpu],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
-            Self::CountedInstructions => &[
+            Self::CountedInstructions => vec![
                 "-accel",
                 "tcg,thread=single",
                 "-cpu",
-                "max,-rdrand,-rdseed",
+                arch.facts().cpu_without_random,
                 "-icount",
                 "shift=0,sleep=off",
                 "-rtc",
@@ -94,8 +93,9 @@ pub(crate) struct Files {
 pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-    add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
-    add(accelerator.arguments());
+    add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"]);
+    add(&["-M", spec.arch.facts().machine]);
+    add(&accelerator.arguments(spec.arch));
     if accelerator == Accelerator::CountedInstructions {
         // QEMU's own random numbers, some of which some versions give to the kernel.
         add(&["-seed", &spec.seed.to_string()]);
@@ -120,17 +120,14 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
 /// The kernel's command line. Nothing in it changes how the kernel schedules.
 fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
     let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
-    // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. The timer need not be tried out.
-    // The kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at. The kernel's tests of its own
+    // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. The kernel's tests of its own
     // ciphers would go on for a second during the command.
-    let mut line = format!(
-        "console=ttyS0 loglevel={CONSOLE_LEVEL} panic=-1 oops=panic no_timer_check cryptomgr.notests rdinit={FIRST_PROCESS}{random}"
+    let facts = spec.arch.facts();
+    let own = format!(
+        "console={} loglevel={CONSOLE_LEVEL} panic=-1 oops=panic {} cryptomgr.notests rdinit={FIRST_PROCESS}{random} {}",
+        facts.console, facts.command_line, spec.append
     );
-    if !spec.append.trim().is_empty() {
-        line.push(' ');
-        line.push_str(spec.append.trim());
-    }
-    line
+    own.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// QEMU's options take two commas for one.
@@ -145,7 +142,7 @@ pub(crate) struct Qemu(Child);
 impl Qemu {
     /// Starts it, away from the terminal's signals: this process decides when it ends.
     pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
-        let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
+        let program = emulator(spec.arch)?;
         let mut command = tied(&program, std::process::id());
         if let Some(icount_barrier) = &files.icount_barrier {
             icount_barrier.load_into(&mut command);
@@ -158,7 +155,7 @@ impl Qemu {
             .stdout(Stdio::null())
             .stderr(complaints)
             .process_group(0);
-        command.spawn().map(Self).map_err(VmError::system(format!("starting {PROGRAM}")))
+        command.spawn().map(Self).map_err(VmError::system(format!("starting {}", program.display())))
     }
 
     /// Its end, if it has come.
@@ -191,14 +188,20 @@ pub fn program_on_path(name: &str) -> Option<PathBuf> {
     found.and_then(|path| std::path::absolute(path).ok())
 }
 
-/// The version of QEMU, in its own words.
+/// QEMU's program for guests of this kind.
+pub(crate) fn emulator(arch: Arch) -> Result<PathBuf, VmError> {
+    let (program, package) = (arch.facts().emulator, arch.facts().emulator_package);
+    program_on_path(program).ok_or(VmError::NoQemu { program, package })
+}
+
+/// The version of the QEMU that runs guests of this machine's kind, in its own words.
 ///
 /// # Errors
 /// When it is not there, or cannot be started.
 pub fn emulator_version() -> Result<String, VmError> {
-    let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
-    let output = Command::new(program).arg("--version").output();
-    let output = output.map_err(VmError::system(format!("starting {PROGRAM}")))?;
+    let program = emulator(Arch::default())?;
+    let output = Command::new(&program).arg("--version").output();
+    let output = output.map_err(VmError::system(format!("starting {}", program.display())))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = said.lines().next().and_then(|line| line.split("version ").nth(1));
     Ok(version.unwrap_or("unknown").trim().to_owned())
@@ -233,7 +236,9 @@ mod tests {
 
     #[test]
     fn wishes_reach_qemu() {
-        let spec = Spec { cpus: 3, memory_mib: 700, append: " mitigations=off ".into(), ..Spec::new(vec![]) };
+        let arch = Arch::X86_64;
+        let spec =
+            Spec { arch, cpus: 3, memory_mib: 700, append: " mitigations=off ".into(), ..Spec::new(vec![]) };
         let text = text(&spec, Accelerator::Emulation);
         for part in ["-smp 3", "-m 700M", "rdinit=/.swtch/init mitigations=off", "tcg,thread=single"] {
             assert!(text.contains(part), "{part}: {text}");
@@ -245,7 +250,7 @@ mod tests {
 
     #[test]
     fn counted_instructions_leave_no_randomness() {
-        let spec = Spec { deterministic: true, ..Spec::new(vec![]) };
+        let spec = Spec { arch: Arch::X86_64, deterministic: true, ..Spec::new(vec![]) };
         assert_eq!(Accelerator::candidates(&spec, false), [Accelerator::CountedInstructions]);
         let text = text(&spec, Accelerator::CountedInstructions);
         let parts =
@@ -253,6 +258,27 @@ mod tests {
         for part in parts.into_iter().chain(["nokaslr norandmaps", "-nic none"]) {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn an_arm_guest_has_its_own_machine_and_no_randomness_either() {
+        let spec = Spec { arch: Arch::Arm64, deterministic: true, ..Spec::new(vec![]) };
+        let text = text(&spec, Accelerator::CountedInstructions);
+        let parts =
+            ["-M virt,", "dtb-randomness=off", "-cpu neoverse-n1", "shift=0,sleep=off", "console=ttyAMA0 "];
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for part in ["rdrand", "no_timer_check", "ttyS0", "-M pc"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+        let foreign = Arch::ALL.into_iter().find(|arch| !arch.is_native()).unwrap();
+        let plain = Spec { arch: foreign, ..Spec::new(vec![]) };
+        assert_eq!(
+            Accelerator::candidates(&plain, false),
+            [Accelerator::Emulation],
+            "KVM runs its own kind only"
+        );
     }
 
     #[test]

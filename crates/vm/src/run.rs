@@ -1,5 +1,6 @@
 //! One run: everything is prepared, the guest boots, its messages are followed to the end.
 
+use crate::elf;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
 use crate::file_closure::{GuestEntry, GuestFiles};
@@ -9,6 +10,7 @@ use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
 use crate::initramfs;
 use crate::kernel::{self, Kernel};
+use crate::packages;
 use crate::qemu::{self, Accelerator, Files};
 use crate::session::{End, Session};
 use crate::spec::Spec;
@@ -45,20 +47,17 @@ pub fn run(
     observer: &mut dyn Observer<Event>,
 ) -> Result<Outcome, VmError> {
     spec.check()?;
-    if env::consts::ARCH != "x86_64" {
-        return Err(VmError::Architecture(env::consts::ARCH));
-    }
-    if qemu::program_on_path(qemu::PROGRAM).is_none() {
-        return Err(VmError::NoQemu { program: qemu::PROGRAM });
-    }
+    qemu::emulator(spec.arch)?;
+    let mut tell = |text: &str| observer.event(&Event::Preparing { text: text.to_owned() });
+    let is_foreign = !spec.arch.is_native();
+    let root = is_foreign.then(|| packages::root(spec.arch, &spec.packages, &mut tell)).transpose()?;
     let here = env::current_dir().map_err(VmError::system("reading the current directory"))?;
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
-    let packed = pack(spec, first_process, &here)?;
+    let packed = pack(spec, first_process, root.as_deref(), &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
     GuestResult::new(&spec.fetch, &back)?;
-    let kernel = kernel::choose(spec.kernel.as_deref(), !spec.scheduler.is_empty(), spec.update, |text| {
-        observer.event(&Event::Preparing { text: text.to_owned() });
-    })?;
+    let sched_ext = !spec.scheduler.is_empty();
+    let kernel = kernel::choose(spec.arch, spec.kernel.as_deref(), sched_ext, spec.update, &mut tell)?;
     let folder = tempfile::Builder::new()
         .prefix("swtch-vm-")
         .tempdir()
@@ -70,7 +69,8 @@ pub fn run(
     {
         items.insert(KERNEL_CONFIG.into(), GuestEntry::File { from, mode: 0o644 });
     }
-    initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20, spec.symbols)?;
+    let system = root.as_deref().unwrap_or(Path::new("/"));
+    initramfs::write(&initramfs, &items, system, &first_process, &job, spec.memory_mib << 20, spec.symbols)?;
     let outcome = boot(spec, &kernel, folder.path(), &back, observer)?;
     Ok(Outcome { inputs: digest(spec, &kernel.image, &initramfs)?, ..outcome })
 }
@@ -139,10 +139,18 @@ struct Packed {
     job: GuestJob,
 }
 
-fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmError> {
-    let path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| USUAL_PATH.into());
-    let mut guest_files = GuestFiles::new(env::split_paths(&path).collect(), here.to_owned());
+fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> Result<Packed, VmError> {
+    let mut path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| USUAL_PATH.into());
+    if root.is_some() {
+        // The system that the guest gets has its programs there, whatever this machine's user has.
+        path = [OsStr::new(USUAL_PATH), &path].join(OsStr::new(":"));
+    }
+    let mut guest_files = GuestFiles::new(env::split_paths(&path).collect(), here.to_owned())
+        .for_guests(spec.arch, root.map(Path::to_owned));
     let program = guest_files.command(&spec.command)?;
+    elf::check_machine(first_process, spec.arch, || {
+        "a guest's first process is a program for it".to_owned()
+    })?;
     guest_files.program(first_process)?;
     for file in &spec.copy {
         guest_files.copy(file)?;
@@ -158,7 +166,8 @@ fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmErro
         }
         None => None,
     };
-    let mut paths = if spec.deterministic {
+    // A system of its own has no directories of this machine's users.
+    let mut paths = if spec.deterministic || root.is_some() {
         GuestPaths::fixed(&guest_files, here, first_process, &words(spec))
     } else {
         GuestPaths::default()
@@ -196,7 +205,7 @@ fn words(spec: &Spec) -> Vec<OsString> {
     spec.command.iter().skip(1).cloned().chain(paths).collect()
 }
 
-/// `scx_NAME` among what is to be next to this program, on PATH, or next to it.
+/// `scx_NAME` among what is to be next to this program, on PATH, or next to it. One for another kind of machine is passed over on PATH.
 fn scheduler_program(
     guest_files: &GuestFiles,
     name: &OsStr,

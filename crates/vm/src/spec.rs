@@ -1,11 +1,13 @@
 //! What to run, and on what machine.
 
+use crate::arch::Arch;
 use crate::error::VmError;
+use crate::packages;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most CPUs that QEMU's `pc` machine has.
+/// The most CPUs that QEMU's `pc` machine has; `virt` has more.
 const MOST_CPUS: u32 = 255;
 /// Less does not boot Debian's kernel with a program of any size.
 const LEAST_MEMORY_MIB: u64 = 128;
@@ -22,6 +24,10 @@ const LEAST_MEMORY_MIB: u64 = 128;
 pub struct Spec {
     /// The command, its program first.
     pub command: Vec<OsString>,
+    /// What kind of machine the guest is.
+    pub arch: Arch,
+    /// Debian packages that a guest of another architecture has besides the usual ones.
+    pub packages: Vec<String>,
     /// CPUs of the guest.
     pub cpus: u32,
     /// Memory of the guest, MiB.
@@ -65,6 +71,8 @@ impl Spec {
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
+            arch: Arch::default(),
+            packages: Vec::new(),
             cpus: 4,
             memory_mib: 1024,
             kernel: None,
@@ -104,6 +112,15 @@ impl Spec {
                 self.memory_mib
             ));
         }
+        if self.arch.is_native() && !self.packages.is_empty() {
+            return wish(format!(
+                "--package is for guests of another architecture; a guest of {} runs this machine's programs, so install the package here",
+                self.arch
+            ));
+        }
+        if let Some(name) = self.packages.iter().find(|name| !packages::is_name(name)) {
+            return wish(format!("'{name}' is not the name of a Debian package"));
+        }
         if self.append.contains(['\n', '\0']) {
             return wish("the kernel's command line is one line".to_owned());
         }
@@ -124,6 +141,7 @@ mod tests {
             (Spec { cpus: 256, ..spec.clone() }, "CPUs"),
             (Spec { memory_mib: 1, ..spec.clone() }, "memory"),
             (Spec { append: "a\nb".into(), ..spec.clone() }, "one line"),
+            (Spec { packages: vec!["stress-ng".into()], ..spec.clone() }, "--package"),
             (Spec { command: vec![], ..spec }, "no command"),
         ] {
             let error = bad.check().unwrap_err().to_string();

@@ -2,10 +2,11 @@
 
 use super::{duration, size};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use swtch_vm::Spec;
+use swtch_vm::{Arch, Spec};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -13,15 +14,24 @@ use swtch_vm::Spec;
     swtch vm --deterministic -- hackbench -p -g 2 -l 20     the same result on any machine\n  \
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n  \
-    swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n\n\
+    swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n  \
+    swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture, emulated\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
+    With --arch, programs come from Debian's packages, and swtch and its schedulers from the directory\n\
+    SWTCH_GUEST_PROGRAMS, or aarch64 beside swtch.\n\
     With several --kernel or --append, it compares the figures of 'swtch measure', or of any other\n\
     command the kernel's counters.\n\
     Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1\n\
     failed, 2 wrong usage.")]
 pub(crate) struct VmArgs {
+    /// Architecture of the guest; another than this machine's is emulated and runs Debian's programs
+    #[arg(long, value_name = "ARCH", value_parser = arch(), default_value_t = Arch::default())]
+    pub(crate) arch: Arch,
+    /// Add a Debian package to a guest of another architecture, e.g. stress-ng
+    #[arg(long, value_name = "NAME")]
+    pub(crate) package: Vec<String>,
     /// CPUs of the guest
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) cpus: u32,
@@ -68,7 +78,7 @@ pub(crate) struct VmArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// List the kernels that --kernel takes by version
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["command", "kernel"])]
     pub(crate) list_kernels: bool,
     /// The command to run in the guest
     #[arg(last = true, value_name = "COMMAND")]
@@ -83,6 +93,8 @@ impl VmArgs {
         let none = [String::new()];
         let lines = if self.append.is_empty() { &none[..] } else { &self.append };
         let spec = |kernel: &Option<PathBuf>, append: &String| Spec {
+            arch: self.arch,
+            packages: self.package.clone(),
             cpus: self.cpus,
             memory_mib: self.memory >> 20,
             kernel: kernel.clone(),
@@ -107,6 +119,11 @@ impl VmArgs {
     }
 }
 
+/// One of the architectures that guests may be of.
+fn arch() -> impl TypedValueParser<Value = Arch> {
+    PossibleValuesParser::new(Arch::ALL.map(Arch::name)).try_map(|name| Arch::named(&name).ok_or("not one"))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::args::{Cli, Command};
@@ -127,6 +144,16 @@ mod tests {
             .collect();
         assert_eq!(runs, [("a", "x=1"), ("a", "y"), ("b", "x=1"), ("b", "y")]);
         assert!(specs.iter().all(|spec| spec.memory_mib == 512));
+    }
+
+    #[test]
+    fn a_guest_may_be_of_another_architecture_with_packages_of_its_own() {
+        let spec = &specs("swtch vm --arch arm64 --package stress-ng --package numactl -- true")[0];
+        assert_eq!((spec.arch, spec.packages.len()), (swtch_vm::Arch::Arm64, 2));
+        assert_eq!(specs("swtch vm -- true")[0].arch, swtch_vm::Arch::default());
+        let error =
+            Cli::try_parse_from(["swtch", "vm", "--arch", "vax", "--", "true"]).unwrap_err().to_string();
+        assert!(error.contains("x86_64, arm64"), "{error}");
     }
 
     #[test]

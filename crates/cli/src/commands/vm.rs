@@ -17,27 +17,38 @@ use swtch_report::terminal;
 use swtch_sched::{KernelRun, SchedError, kernels_table, make_program_for, measures};
 use swtch_units::Observer;
 use swtch_units::TextTable;
-use swtch_vm::{Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff};
+use swtch_vm::{
+    Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff, guest_program,
+};
 
 /// The spinner turns this often.
 const TICK: Duration = Duration::from_millis(120);
 
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
     if args.list_kernels {
-        output::print(&kernels_to_choose_from(&available_kernels()?));
+        output::print(&kernels_to_choose_from(&available_kernels(args.arch)?));
         return Ok(ExitCode::SUCCESS);
     }
     let own = env::current_exe().context("cannot find this program, which the guest needs")?;
-    let command = with_own_program(&args.command, &own);
-    let mut specs = args.specs(&command);
-    // Before the first guest boots.
-    for spec in &specs {
+    for spec in args.specs(&args.command) {
+        // Before anything is searched for, and the first guest boots.
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
+    let own = guest_program(args.arch, &own)?;
+    let command = with_own_program(&args.command, &own);
+    let mut specs = args.specs(&command);
     let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
-    let search_path = search_path()?.1;
-    for spec in &mut specs {
-        make_program_for(spec, &search_path, made.path())?;
+    if args.arch.is_native() {
+        let search_path = search_path()?.1;
+        for spec in &mut specs {
+            make_program_for(spec, &search_path, made.path())?;
+        }
+    } else if let Some(file) = args.sched.as_deref().filter(|name| name.contains(".bpf.")) {
+        return Err(WrongUsage(format!(
+            "--sched {file} is compiled for this machine, and the guest is {}; build swtch on a machine of that kind, or name a scheduler",
+            args.arch
+        ))
+        .into());
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
 }
@@ -144,7 +155,7 @@ fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
     }
     if let (false, Some((first, others))) = (args.json, args.kernel.split_first()) {
         for other in others {
-            let words = config_diff(first, other)
+            let words = config_diff(args.arch, first, other)
                 .map_or_else(|| "not known of both".to_owned(), |found| found.in_words());
             output::print(&format!("configuration, {} to {}: {words}\n", first.display(), other.display()));
         }
