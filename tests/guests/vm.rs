@@ -347,7 +347,7 @@ fn what_cannot_work_is_said_at_once() {
         (&["--copy", "absent", "--", "true"], 1, "into the guest: "),
         (&["--sched", "absent", "--", "true"], 1, "no scheduler scx_absent"),
         (&["--kernel", "absent", "--", "true"], 1, "cannot boot absent"),
-        (&["--kernel", "vmlinux", "--", "true"], 1, "not an x86 kernel image"),
+        (&["--kernel", "vmlinux", "--", "true"], 1, "not a kernel image for x86_64"),
         (&["--cpus", "0", "--", "true"], 2, "CPUs"),
         (&["--memory", "1M", "--", "true"], 2, "128 MiB"),
         (&["--fetch", "..", "--", "true"], 1, "names no file"),

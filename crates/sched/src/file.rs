@@ -7,8 +7,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use swtch_vm::Spec;
 
-/// Makes `scx_NAME` of a scheduler's file in a directory, and takes it into a guest, with the kernel's options that its programs may ask for.
+/// Makes `scx_NAME` of a scheduler's file in a directory, and takes it into a guest of this machine's kind, with the kernel's options that its programs may ask for.
 pub(crate) fn take_program(spec: &mut Spec, found: &Found, folder: &Path) -> Result<(), SchedError> {
+    if !spec.arch.is_native() {
+        return Err(SchedError::Wish(format!(
+            "{} becomes a program of this machine's kind, and the guest is {}; name a scheduler instead",
+            found.file.as_deref().unwrap_or(&found.path).display(),
+            spec.arch
+        )));
+    }
     let program = folder.join(format!("{PREFIX}{}", found.name));
     make_program(found, &program)?;
     spec.kernel_config = true;

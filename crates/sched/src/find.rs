@@ -77,6 +77,11 @@ impl SearchPath {
         Self(beside.into_iter().chain(std::env::split_paths(path)).collect())
     }
 
+    /// The directory of this program alone: those of PATH have programs of this machine's kind.
+    pub fn beside(program: &Path) -> Self {
+        Self(program.parent().map(Path::to_owned).into_iter().collect())
+    }
+
     /// The same, after a directory.
     #[must_use]
     pub(crate) fn after(mut self, folder: PathBuf) -> Self {

@@ -30,7 +30,7 @@ pub struct Host {
 }
 
 /// What QEMU names the CPUs whose instructions it executes itself (`max_x86_cpu_initfn` in target/i386/cpu.c, QEMU 7.2).
-const EMULATED_MODEL: &str = "QEMU TCG CPU";
+pub(crate) const EMULATED_MODEL: &str = "QEMU TCG CPU";
 
 impl Host {
     /// Whether software executes the instructions. The caches that such a machine reports do not exist: no access is faster than another.

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use swtch_units::EMULATED_PARAMETER;
+
 use crate::cpuinfo::CpuInfo;
 use crate::error::TopologyError;
 use crate::files::Files;
-use crate::host::Host;
+use crate::host::{EMULATED_MODEL, Host};
 use crate::{caches, cpus, frequency, kernel, limits, memory, numa, virtualisation};
 
 impl Host {
@@ -23,7 +25,7 @@ impl Host {
         let memory = memory::read(&files);
         Ok(Self {
             architecture: architecture(&files, &cpuinfo),
-            cpu_model: cpuinfo.model(),
+            cpu_model: cpu_model(&files, &cpuinfo),
             caches: caches::read(&files, &cpus),
             numa_nodes,
             memory_bytes: memory.total_bytes,
@@ -34,6 +36,16 @@ impl Host {
             cpus,
         })
     }
+}
+
+/// As the CPU names itself; behind what QEMU names its own, where a guest of `swtch vm` tells that it is one of those.
+fn cpu_model(files: &Files, cpuinfo: &CpuInfo) -> Option<String> {
+    let model = cpuinfo.model();
+    let command_line = files.text("proc/cmdline").unwrap_or_default();
+    if !command_line.split_whitespace().any(|word| word == EMULATED_PARAMETER) {
+        return model;
+    }
+    Some(model.map_or_else(|| EMULATED_MODEL.to_owned(), |model| format!("{EMULATED_MODEL}, {model}")))
 }
 
 /// The file is as young as Linux 6.1. For an older kernel the live machine is asked, and files are judged by their keys.

@@ -19,6 +19,10 @@ mod table;
 mod time;
 mod words;
 
+/// The parameter on its kernel's command line by which a guest of `swtch vm` tells that software executes its instructions, where its CPUs do
+/// not tell: QEMU gives an Arm CPU the numbers of the real one.
+pub const EMULATED_PARAMETER: &str = "swtch.emulated";
+
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError, number_list};
 pub use inequality::{Inequality, Unit, percent};

@@ -4,6 +4,7 @@ use object::elf;
 use serde::{Serialize, Serializer};
 use std::env;
 use std::fmt;
+use swtch_units::EMULATED_PARAMETER;
 
 /// A kind of machine. [`Arch::default`] is this machine's own, or x86-64 where guests cannot be of its kind.
 ///
@@ -55,6 +56,8 @@ pub(crate) struct Facts {
     pub(crate) console: &'static str,
     /// More of the kernel's command line.
     pub(crate) command_line: &'static str,
+    /// Likewise where software executes the instructions.
+    pub(crate) emulated_command_line: &'static str,
 }
 
 const X86_64: Facts = Facts {
@@ -74,6 +77,8 @@ const X86_64: Facts = Facts {
     console: "ttyS0",
     // The timer need not be tried out. The kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
     command_line: "no_timer_check",
+    // Its CPU's name tells it.
+    emulated_command_line: "",
 };
 
 const ARM64: Facts = Facts {
@@ -95,6 +100,7 @@ const ARM64: Facts = Facts {
     cpu_without_random: "neoverse-n1",
     console: "ttyAMA0",
     command_line: "",
+    emulated_command_line: EMULATED_PARAMETER,
 };
 
 impl Arch {

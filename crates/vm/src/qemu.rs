@@ -119,15 +119,16 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
 
 /// The kernel's command line. Nothing in it changes how the kernel schedules.
 fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
+    let facts = spec.arch.facts();
+    let emulated = if accelerator == Accelerator::Kvm { "" } else { facts.emulated_command_line };
     let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
     // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. The kernel's tests of its own
     // ciphers would go on for a second during the command.
-    let facts = spec.arch.facts();
     let own = format!(
-        "console={} loglevel={CONSOLE_LEVEL} panic=-1 oops=panic {} cryptomgr.notests rdinit={FIRST_PROCESS}{random} {}",
-        facts.console, facts.command_line, spec.append
+        "console={} loglevel={CONSOLE_LEVEL} panic=-1 oops=panic {} cryptomgr.notests rdinit={FIRST_PROCESS}{random} {emulated}",
+        facts.console, facts.command_line
     );
-    own.split_whitespace().collect::<Vec<_>>().join(" ")
+    own.split_whitespace().chain([spec.append.trim()]).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 /// QEMU's options take two commas for one.
@@ -264,8 +265,14 @@ mod tests {
     fn an_arm_guest_has_its_own_machine_and_no_randomness_either() {
         let spec = Spec { arch: Arch::Arm64, deterministic: true, ..Spec::new(vec![]) };
         let text = text(&spec, Accelerator::CountedInstructions);
-        let parts =
-            ["-M virt,", "dtb-randomness=off", "-cpu neoverse-n1", "shift=0,sleep=off", "console=ttyAMA0 "];
+        let parts = [
+            "-M virt,",
+            "dtb-randomness=off",
+            "-cpu neoverse-n1",
+            "shift=0,sleep=off",
+            "console=ttyAMA0 ",
+            " swtch.emulated",
+        ];
         for part in parts {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -3,8 +3,9 @@
 use super::size;
 use crate::output::WrongUsage;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
-use swtch_vm::Spec;
+use swtch_vm::{Arch, Spec};
 
 /// The virtual machine, but for its CPUs: their default is each command's own.
 #[derive(Debug, Args)]
@@ -33,4 +34,9 @@ impl GuestArgs {
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
         Ok(spec)
     }
+}
+
+/// One of the architectures that guests may be of.
+pub(crate) fn arch() -> impl TypedValueParser<Value = Arch> {
+    PossibleValuesParser::new(Arch::ALL.map(Arch::name)).try_map(|name| Arch::named(&name).ok_or("not one"))
 }

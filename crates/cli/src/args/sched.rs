@@ -1,5 +1,6 @@
 //! Arguments of `swtch sched`.
 
+use super::guest::arch;
 use super::sched_accuracy::AccuracyArgs;
 use super::sched_bench::BenchArgs;
 use super::sched_bisect::BisectArgs;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use swtch_sched::{Policy, SCHEDULERS};
 use swtch_units::TextTable;
-use swtch_vm::Spec;
+use swtch_vm::{Arch, Spec};
 
 /// Default number of runs of each policy; exact figures need one.
 const RUNS: usize = 5;
@@ -144,6 +145,9 @@ pub(crate) struct CompareArgs {
     /// Run in a virtual machine, on a kernel with sched_ext
     #[arg(long)]
     pub(crate) vm: bool,
+    /// Architecture of the virtual machine; another than this machine's runs Debian's programs
+    #[arg(long, value_name = "ARCH", value_parser = arch(), default_value_t = Arch::default(), requires = "vm")]
+    pub(crate) arch: Arch,
     /// Count instructions instead of time, and boot once a policy: the same command gives the same figures
     #[arg(long, requires = "vm")]
     pub(crate) deterministic: bool,
@@ -177,6 +181,7 @@ impl CompareArgs {
     /// The guest, but for its command.
     pub(crate) fn guest(&self) -> Spec {
         Spec {
+            arch: self.arch,
             cpus: self.cpus,
             memory_mib: self.memory >> 20,
             kernel: self.kernel.clone(),

@@ -1,8 +1,8 @@
 //! Arguments of `swtch vm`.
 
+use super::guest::arch;
 use super::{duration, size};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -117,11 +117,6 @@ impl VmArgs {
         };
         kernels.iter().flat_map(|kernel| lines.iter().map(move |line| spec(kernel, line))).collect()
     }
-}
-
-/// One of the architectures that guests may be of.
-fn arch() -> impl TypedValueParser<Value = Arch> {
-    PossibleValuesParser::new(Arch::ALL.map(Arch::name)).try_map(|name| Arch::named(&name).ok_or("not one"))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
 pub(super) const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Wrong usage, where the request was wrong.
-fn usage(error: SchedError) -> anyhow::Error {
+pub(super) fn usage(error: SchedError) -> anyhow::Error {
     match error {
         error @ (SchedError::Wish(_) | SchedError::NoLoad { .. }) => WrongUsage(error.to_string()).into(),
         error => error.into(),

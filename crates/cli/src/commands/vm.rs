@@ -1,12 +1,12 @@
 //! `swtch vm`.
 
-use super::own_program::{search_path, with_own_program};
+use super::own_program::{search_path_for, with_own_program};
+use super::sched::usage;
 use crate::args::vm::VmArgs;
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,26 +29,16 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
         output::print(&kernels_to_choose_from(&available_kernels(args.arch)?));
         return Ok(ExitCode::SUCCESS);
     }
-    let own = env::current_exe().context("cannot find this program, which the guest needs")?;
     for spec in args.specs(&args.command) {
         // Before anything is searched for, and the first guest boots.
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
-    let own = guest_program(args.arch, &own)?;
+    let (own, search_path) = search_path_for(args.arch)?;
     let command = with_own_program(&args.command, &own);
     let mut specs = args.specs(&command);
     let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
-    if args.arch.is_native() {
-        let search_path = search_path()?.1;
-        for spec in &mut specs {
-            make_program_for(spec, &search_path, made.path())?;
-        }
-    } else if let Some(file) = args.sched.as_deref().filter(|name| name.contains(".bpf.")) {
-        return Err(WrongUsage(format!(
-            "--sched {file} is compiled for this machine, and the guest is {}; build swtch on a machine of that kind, or name a scheduler",
-            args.arch
-        ))
-        .into());
+    for spec in &mut specs {
+        make_program_for(spec, &search_path, made.path()).map_err(usage)?;
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
 }

@@ -2,7 +2,7 @@
 
 use super::{ENDS, usage};
 use crate::args::sched::CompareArgs;
-use crate::commands::own_program::{search_path, with_own_program};
+use crate::commands::own_program::{search_path_for, with_own_program};
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.runs() == 0 {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
-    let (program, search_path) = search_path()?;
+    let (program, search_path) = search_path_for(args.arch)?;
     let job = ComparisonJob {
         command: with_own_program(&args.command, &program),
         policies: args.policies.clone(),
