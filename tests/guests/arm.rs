@@ -13,7 +13,7 @@ const EMULATOR: &str = "qemu-system-aarch64";
 fn cannot(test: &str) -> bool {
     let programs = Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name("../dist/aarch64");
     let reason = if !programs.join("swtch").is_file() {
-        "no swtch for aarch64 is built: cargo xtask dist --arch aarch64 builds it, in a quarter of an hour"
+        "no swtch for aarch64 is built: cargo xtask dist --arch aarch64 programs builds it"
     } else if Command::new(EMULATOR).arg("--version").output().is_err() {
         "qemu-system-aarch64 is not installed: apt-get install qemu-system-arm"
     } else {

@@ -36,7 +36,7 @@ cargo xtask test [STEP...]   every check and test, or those named, with one clos
 cargo xtask check            what is run before every commit: formats, lints, unit tests, quick tests of the command
 cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
-cargo xtask dist [--arch ARCH] [--dev] [KIND...]   what users install, into dist/: static, deb, wheel, image
+cargo xtask dist [--arch ARCH] [--dev] [KIND...]   what users install, into dist/: static, deb, wheel, image; programs: those alone
 cargo xtask book             the book, into target/book
 cargo xtask levels           the table of levels: a crate imports crates of lower levels only
 

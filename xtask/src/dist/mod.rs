@@ -28,13 +28,16 @@ const BOOK: &str = "target/dist/book";
 
 pub(crate) const HELP: &str = "\
 cargo xtask dist [--arch x86_64|aarch64] [--dev] [KIND...]
-                             what users install, into dist/: static, deb, wheel, image (all of them without a KIND);
+                             what users install, into dist/: static, deb, wheel, image (all of them without a KIND); programs
+                             builds the programs alone, into target/dist/ARCH, where `swtch vm --arch` finds them;
                              --dev builds without optimisation, to try packaging";
 
 /// A kind of artefact made of the programs of one target.
 type Make = fn(&Programs) -> Result<()>;
 const KINDS: [(&str, Make); 4] =
     [("static", archive::make), ("deb", deb::make), ("wheel", wheels::make), ("image", image::make)];
+/// Asks for no artefact.
+const PROGRAMS: &str = "programs";
 
 /// What was asked for.
 #[derive(Debug, PartialEq)]
@@ -47,12 +50,13 @@ struct Wanted {
 /// The chore. Each step says what it took.
 pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
     let wanted = wanted(arguments)?;
-    fs::create_dir_all(DIST).with_context(|| format!("cannot make {DIST}"))?;
+    let makes_artefacts = wanted.kinds != [PROGRAMS];
     for target in &wanted.targets {
         let start = Instant::now();
         let programs = programs::build(*target, wanted.optimised)?;
         println!("\nThe programs for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
-        if target == &wanted.targets[0] {
+        if makes_artefacts && target == &wanted.targets[0] {
+            fs::create_dir_all(DIST).with_context(|| format!("cannot make {DIST}"))?;
             book()?;
         }
         for (kind, make) in KINDS.iter().filter(|(kind, _)| wanted.kinds.contains(kind)) {
@@ -61,8 +65,10 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
             println!("{kind} for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
         }
     }
-    put_documents(Path::new(DIST))?;
-    checksums::write(Path::new(DIST))?;
+    if makes_artefacts {
+        put_documents(Path::new(DIST))?;
+        checksums::write(Path::new(DIST))?;
+    }
     Ok(true)
 }
 
@@ -89,6 +95,7 @@ fn wanted(arguments: &[String]) -> Result<Wanted> {
     while let Some(argument) = arguments.next() {
         match argument {
             "--dev" => wanted.optimised = false,
+            PROGRAMS => wanted.kinds.push(PROGRAMS),
             "--arch" => wanted.targets.push(target::of(arguments.next().unwrap_or_default())?),
             _ => match KINDS.iter().find(|(kind, _)| *kind == argument) {
                 Some((kind, _)) => wanted.kinds.push(kind),
@@ -129,6 +136,7 @@ mod tests {
         );
         let one = wanted(&words("--arch aarch64 --dev deb")).unwrap();
         assert_eq!((one.targets[0].arch, one.kinds, one.optimised), ("aarch64", vec!["deb"], false));
+        assert_eq!(wanted(&words("--arch aarch64 programs")).unwrap().kinds, [PROGRAMS]);
         assert!(wanted(&words("rpm")).is_err() && wanted(&words("--arch")).is_err());
     }
 
