@@ -142,8 +142,9 @@ struct Packed {
 fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> Result<Packed, VmError> {
     let mut path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| USUAL_PATH.into());
     if root.is_some() {
-        // The system that the guest gets has its programs there, whatever this machine's user has.
-        path = [OsStr::new(USUAL_PATH), &path].join(OsStr::new(":"));
+        // The system that the guest gets has its programs there, whatever this machine's user has; schedulers are beside swtch.
+        let own = first_process.parent().unwrap_or(Path::new("/")).as_os_str();
+        path = [OsStr::new(USUAL_PATH), own, &path].join(OsStr::new(":"));
     }
     let mut guest_files = GuestFiles::new(env::split_paths(&path).collect(), here.to_owned())
         .for_guests(spec.arch, root.map(Path::to_owned));

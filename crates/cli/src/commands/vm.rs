@@ -17,9 +17,7 @@ use swtch_report::terminal;
 use swtch_sched::{KernelRun, SchedError, kernels_table, make_program_for, measures};
 use swtch_units::Observer;
 use swtch_units::TextTable;
-use swtch_vm::{
-    Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff, guest_program,
-};
+use swtch_vm::{Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff};
 
 /// The spinner turns this often.
 const TICK: Duration = Duration::from_millis(120);
