@@ -346,6 +346,11 @@ fn needs_a_build(example: &str) -> Option<&'static str> {
     if example.starts_with("swtch sweep run") && !example.contains("--on here") && example.contains("--on ") {
         return Some("it needs an engine; python/tests/test_sweep_engines.py runs real ones");
     }
+    if example.contains("--arch arm64") {
+        return Some(
+            "it needs programs for aarch64; an_arm_guest_runs_programs_of_its_own_under_our_scheduler boots one",
+        );
+    }
     example.contains("--kernel 6.12").then_some("it fetches kernels of 35 MB each")
 }
 
