@@ -1,4 +1,4 @@
-//! A guest of another architecture: one boot of an arm64 kernel, and what is said where there can be none.
+//! A guest of another architecture: one boot of an arm64 kernel, and the errors where there can be none.
 
 use crate::common::{home, run, stderr, stdout, swtch};
 use crate::guest::{cache, machine};
