@@ -56,7 +56,9 @@ fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
     let profile: Value =
         serde_json::from_slice(&fs::read(home.path().join("profile.json")).unwrap()).unwrap();
     assert_eq!(profile["clock"]["source"], "cntvct", "{profile}");
-    assert_eq!(profile["host"]["kernel"]["machine"], "aarch64", "{profile}");
+    assert_eq!(profile["host"]["architecture"], "aarch64", "{profile}");
+    let model = profile["host"]["cpu_model"].as_str().unwrap();
+    assert!(model.starts_with("QEMU TCG CPU"), "it knows that its CPUs are emulated: {model}");
 }
 
 /// The first bytes of a program for this kind of machine.
@@ -95,7 +97,7 @@ fn what_is_missing_for_another_architecture_is_named_before_anything_is_fetched(
     told(&empty, &options, 1, &["no swtch for", "SWTCH_GUEST_PROGRAMS", "linux.tar.gz"]);
     told(ours, &options, 1, &["ELF machine", "SWTCH_GUEST_PROGRAMS"]);
     told(theirs, &options, 1, &["QEMU is not installed", "apt-get install qemu-system-"]);
-    told(theirs, &["--arch", foreign, "--package", "-y", "--", "true"], 2, &["'-y' is not the name"]);
+    told(theirs, &["--arch", foreign, "--package", "Stress", "--", "true"], 2, &["'Stress' is not the name"]);
     told(
         theirs,
         &["--package", "dash", "--", "true"],

@@ -15,7 +15,7 @@ use swtch_vm::{Arch, Spec};
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n  \
     swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n  \
-    swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture, emulated\n\n\
+    swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
