@@ -168,6 +168,19 @@ fn container_with_a_tenth_of_one_processor() {
     assert_eq!(pairs(&host), ["2", only, only, only, only, only, only, ""]);
 }
 
+/// QEMU gives an Arm CPU the numbers of the real one, and its device tree no sizes of caches.
+#[test]
+fn emulated_arm_guest_that_tells_it() {
+    let host = machine("vm-arm64");
+    assert_eq!(host.architecture, "aarch64");
+    assert_eq!(host.cpu_model.as_deref(), Some("QEMU TCG CPU, implementer 0x41 part 0xd0c"));
+    assert!(host.is_emulated());
+    assert_eq!(host.virtualisation.hypervisor.as_deref(), Some("qemu"));
+    assert!(host.caches.is_empty(), "they have levels and no sizes: {:?}", host.caches);
+    assert_eq!(host.cpus.iter().map(|cpu| cpu.core).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    assert!(!machine("board-big-little").is_emulated());
+}
+
 #[test]
 fn sandbox_that_imitates_linux() {
     let host = machine("sandbox-gvisor");
