@@ -83,18 +83,18 @@ impl Apt {
         }
         Ok(archives)
     }
+}
 
-    /// Unpacks an archive into a directory.
-    pub(crate) fn unpack(&self, archive: &Path, folder: &Path) -> Result<(), String> {
-        let mut unpack = Command::new("dpkg-deb");
-        unpack.arg("-x").args([archive, folder]);
-        let unpacked = output(&mut unpack, "dpkg-deb")?;
-        if unpacked.status.success() {
-            return Ok(());
-        }
-        let why = last_line(&unpacked).unwrap_or_else(|| "dpkg-deb gave no reason".to_owned());
-        Err(format!("{}: {why}", archive.display()))
+/// Unpacks an archive into a directory.
+pub(crate) fn unpack(archive: &Path, folder: &Path) -> Result<(), String> {
+    let mut unpack = Command::new("dpkg-deb");
+    unpack.arg("-x").args([archive, folder]);
+    let unpacked = output(&mut unpack, "dpkg-deb")?;
+    if unpacked.status.success() {
+        return Ok(());
     }
+    let why = last_line(&unpacked).unwrap_or_else(|| "dpkg-deb gave no reason".to_owned());
+    Err(format!("{}: {why}", archive.display()))
 }
 
 fn options(folder: &Path, architecture: &str) -> Vec<OsString> {

@@ -1,7 +1,7 @@
 //! Programs for guests of another architecture: Debian's packages, unpacked into a directory of the cache.
 
 use crate::arch::Arch;
-use crate::debian::Apt;
+use crate::debian::{Apt, unpack};
 use crate::error::VmError;
 use crate::kernel::cache_folder;
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ fn fetch(arch: Arch, cache: &Path, place: &Path, wanted: &BTreeSet<String>) -> R
     let archives = apt.download(&names)?;
     let unpacked = apt.folder().join("unpacked");
     for archive in archives {
-        apt.unpack(&archive, &unpacked)?;
+        unpack(&archive, &unpacked)?;
     }
     let list = wanted.iter().fold(String::new(), |text, name| text + name + "\n");
     let finish = || -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::{Kernel, by_version, is_of};
 use crate::arch::Arch;
-use crate::debian::Apt;
+use crate::debian::{Apt, unpack};
 use crate::error::VmError;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn names(apt: &Apt) -> Result<String, VmError> {
 fn extract(apt: &Apt, package: &str) -> Result<PathBuf, VmError> {
     let folder = apt.folder().join(package);
     let archives = apt.download(&[package]).map_err(no_kernel)?;
-    archives.iter().try_for_each(|archive| apt.unpack(archive, &folder)).map_err(no_kernel)?;
+    archives.iter().try_for_each(|archive| unpack(archive, &folder)).map_err(no_kernel)?;
     Ok(folder)
 }
 
