@@ -78,7 +78,10 @@ fn weights_nice_values_and_threads_are_what_each_is_entitled_to_by() {
     let weighted = with(&["--weights", "2,1,1", "--threads", "1,3,4"]);
     let near = |found: &Value, name: &str, expected: [f64; 3]| {
         let found = numbers(found, name);
-        assert!(found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-9), "{name}: {found:?}");
+        assert!(
+            found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-9),
+            "{name}: {found:?}"
+        );
     };
     // The heavy one's thread uses a core at most, and has all the fast time that it can use; the others have half of the rest.
     near(&weighted, "cpus", [1.0, 2.5, 2.5]);

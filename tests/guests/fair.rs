@@ -173,15 +173,26 @@ impl Machine {
             working_set_bytes: 1 << 20,
             ..MixApplication::default()
         };
-        let mix = Mix { applications: self.speedups.iter().enumerate().map(application).collect(), repeat: true };
+        let mix =
+            Mix { applications: self.speedups.iter().enumerate().map(application).collect(), repeat: true };
         let mut workload = mix.build(&machine).unwrap();
         workload.duration_ns = Some(60_000_000_000);
         let (costs, options) = (Costs::typical(), Options::default());
         let tasks = if policy == "stock" {
-            Engine::new(machine, costs, workload, Eevdf::new(), Nothing, options).unwrap().run().unwrap().stats.tasks
+            Engine::new(machine, costs, workload, Eevdf::new(), Nothing, options)
+                .unwrap()
+                .run()
+                .unwrap()
+                .stats
+                .tasks
         } else {
             let policy = Asymmetric::from_text(&format!("{policy}:sampled=false")).unwrap();
-            Engine::new(machine, costs, workload, policy, Nothing, options).unwrap().run().unwrap().stats.tasks
+            Engine::new(machine, costs, workload, policy, Nothing, options)
+                .unwrap()
+                .run()
+                .unwrap()
+                .stats
+                .tasks
         };
         tasks.iter().map(|task| task.work as f64).collect()
     }
@@ -274,10 +285,13 @@ fn mixes_side_by_side() {
     lines.push(THREE_KINDS.line(&three));
     lines.push(ALIKE.line(&["stock", "max-fair"]));
     let said = run("8", &lines);
-    let mut text = "| mix | policy | published | predicted | simulated | in the guest | each, in the guest |\n\
+    let mut text =
+        "| mix | policy | published | predicted | simulated | in the guest | each, in the guest |\n\
         | --- | --- | --- | --- | --- | --- | --- |\n"
-        .to_owned();
-    for (machine, policies) in two.map(|machine| (machine, &POLICIES[..])).into_iter().chain([(THREE_KINDS, &three[..])]) {
+            .to_owned();
+    for (machine, policies) in
+        two.map(|machine| (machine, &POLICIES[..])).into_iter().chain([(THREE_KINDS, &three[..])])
+    {
         let (fair, fair_simulated) = (machine.speeds(&said, "max-fair"), machine.simulated("max-fair"));
         for policy in policies {
             let found = relative(&machine.speeds(&said, policy), &fair);
@@ -299,7 +313,11 @@ fn mixes_side_by_side() {
                     Metrics::of(&machine.predicted(policy).unwrap(), Ddof::One),
                 );
                 assert!(found.min_fairness >= KEPT, "{}: {found:?}", machine.name);
-                assert!((found.throughput / expected.throughput - 1.0).abs() <= OFF, "{}: {found:?}", machine.name);
+                assert!(
+                    (found.throughput / expected.throughput - 1.0).abs() <= OFF,
+                    "{}: {found:?}",
+                    machine.name
+                );
             }
         }
     }

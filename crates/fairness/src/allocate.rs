@@ -2,8 +2,8 @@
 
 mod equal;
 
-use crate::cores::{Cores, gain, performance_of};
-use crate::demand::{Demand, Entitled};
+use crate::cores::{Cores, gain};
+use crate::demand::{Demand, Entitled, performance_of};
 use crate::error::FairnessError;
 use crate::metrics::{Ddof, mean_and_deviation};
 use crate::policy::{Policy, Variant};
@@ -222,7 +222,8 @@ impl Allocator {
         } else {
             let mut worth = std::mem::take(&mut self.achieved);
             worth.clear();
-            let of = |(speedup, own): (&f64, &Entitled)| 1.0 + gain(*speedup) / (1.0 + gain(*speedup) * own.share);
+            let of =
+                |(speedup, own): (&f64, &Entitled)| 1.0 + gain(*speedup) / (1.0 + gain(*speedup) * own.share);
             worth.extend(speedups.iter().zip(&self.entitled).map(of));
             self.sort(|index| worth[index]);
             self.achieved = worth;
@@ -234,7 +235,8 @@ impl Allocator {
             if left <= 0.0 {
                 break;
             }
-            let (share, cpus) = (&mut shares[ranked.index as usize], self.entitled[ranked.index as usize].cpus);
+            let (share, cpus) =
+                (&mut shares[ranked.index as usize], self.entitled[ranked.index as usize].cpus);
             let more = ((1.0 - *share) * cpus).min(left);
             *share += more / cpus;
             left -= more;
@@ -245,8 +247,11 @@ impl Allocator {
     fn min_fair(&mut self, speedups: &[f64], budget: f64, min_fairness: f64, shares: &mut [f64]) {
         for ((required, speedup), own) in self.required.iter_mut().zip(speedups).zip(&self.entitled) {
             let gain = gain(*speedup);
-            *required =
-                if gain > 0.0 { (min_fairness * own.share - (1.0 - min_fairness) / gain).max(0.0) } else { 0.0 };
+            *required = if gain > 0.0 {
+                (min_fairness * own.share - (1.0 - min_fairness) / gain).max(0.0)
+            } else {
+                0.0
+            };
         }
         self.greedy(speedups, budget, shares);
     }
@@ -283,17 +288,14 @@ impl Allocator {
         let (mut low, mut high) = (0.0, group.iter().map(|ranked| 1.0 / part(ranked)).fold(1.0, f64::max));
         for _ in 0..HALVINGS {
             let level = f64::midpoint(low, high);
-            let at = |ranked: &Ranked| (level * part(ranked)).clamp(least(ranked), 1.0) * entitled(ranked).cpus;
+            let at =
+                |ranked: &Ranked| (level * part(ranked)).clamp(least(ranked), 1.0) * entitled(ranked).cpus;
             if group.iter().map(at).sum::<f64>() < sum { low = level } else { high = level }
         }
         // Those between their bounds share what the others leave: exactly, now that it is known which these are.
         let bound = |ranked: &Ranked| {
             let share = high * part(ranked);
-            if share < least(ranked) {
-                Some(least(ranked))
-            } else {
-                (share > 1.0).then_some(1.0)
-            }
+            if share < least(ranked) { Some(least(ranked)) } else { (share > 1.0).then_some(1.0) }
         };
         let (mut left, mut between) = (sum, 0.0);
         for ranked in group {

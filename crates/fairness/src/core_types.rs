@@ -134,7 +134,11 @@ impl CoreTypes {
     pub fn with_unknown(mut self, unknown: Vec<bool>) -> Result<Self, FairnessError> {
         let (found, expected) = (unknown.len(), self.speeds.len());
         if found != expected {
-            return Err(FairnessError::Length { what: "applications that are known or not", found, expected });
+            return Err(FairnessError::Length {
+                what: "applications that are known or not",
+                found,
+                expected,
+            });
         }
         self.unknown = unknown;
         Ok(self)
@@ -251,8 +255,8 @@ impl CoreTypes {
         };
         let performance = self.performance(&entitled, &own);
         let shares = own.into_iter().zip(self.occupancies());
-        let shares =
-            shares.map(|(row, occupancy)| row.into_iter().map(|share| (share * occupancy).max(0.0)).collect());
+        let shares = shares
+            .map(|(row, occupancy)| row.into_iter().map(|share| (share * occupancy).max(0.0)).collect());
         Ok(TypedShares { shares: shares.collect(), performance, cpus: entitled.cpus, mix })
     }
 
@@ -271,7 +275,9 @@ impl CoreTypes {
 
     /// What each achieves with these shares of its own time.
     fn performance(&self, entitled: &Entitlements, shares: &[Vec<f64>]) -> Vec<f64> {
-        let of = |((speeds, own), equal): ((&Vec<f64>, &Vec<f64>), &Vec<f64>)| rate(speeds, own) / rate(speeds, equal);
+        let of = |((speeds, own), equal): ((&Vec<f64>, &Vec<f64>), &Vec<f64>)| {
+            rate(speeds, own) / rate(speeds, equal)
+        };
         self.speeds.iter().zip(shares).zip(&entitled.shares).map(of).collect()
     }
 

@@ -1,6 +1,5 @@
 //! A machine of fast and slow cores, and what applications achieve on it.
 
-use crate::demand::Entitled;
 use crate::error::FairnessError;
 
 /// Fast and slow cores.
@@ -70,21 +69,6 @@ pub fn performance(cores: Cores, speedups: &[f64], shares: &[f64], achieved: &mu
     for ((achieved, speedup), share) in achieved.iter_mut().zip(speedups).zip(shares) {
         let gain = gain(*speedup);
         *achieved = (1.0 + gain * share) / (1.0 + gain * equal);
-    }
-}
-
-/// What each application achieves with its share, relative to what it is entitled to. As [`performance`], with a `phi0` of its own for each.
-///
-/// # Panics
-/// When the four slices differ in length.
-pub fn performance_of(entitled: &[Entitled], speedups: &[f64], shares: &[f64], achieved: &mut [f64]) {
-    assert!(
-        entitled.len() == speedups.len() && speedups.len() == shares.len() && shares.len() == achieved.len(),
-        "one of each for an application"
-    );
-    for (((achieved, speedup), share), own) in achieved.iter_mut().zip(speedups).zip(shares).zip(entitled) {
-        let gain = gain(*speedup);
-        *achieved = (1.0 + gain * share) / (1.0 + gain * own.share);
     }
 }
 

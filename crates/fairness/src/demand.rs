@@ -1,6 +1,6 @@
 //! What applications ask for, and what they are entitled to by their weights.
 
-use crate::cores::Cores;
+use crate::cores::{Cores, gain};
 use crate::error::FairnessError;
 
 /// An application that wants cores: how much it counts, and how many threads it has.
@@ -67,6 +67,21 @@ impl Cores {
     }
 }
 
+/// What each application achieves with its share, relative to what it is entitled to. As [`performance`](crate::performance), with a `phi0` of its own for each.
+///
+/// # Panics
+/// When the four slices differ in length.
+pub fn performance_of(entitled: &[Entitled], speedups: &[f64], shares: &[f64], achieved: &mut [f64]) {
+    assert!(
+        entitled.len() == speedups.len() && speedups.len() == shares.len() && shares.len() == achieved.len(),
+        "one of each for an application"
+    );
+    for (((achieved, speedup), share), own) in achieved.iter_mut().zip(speedups).zip(shares).zip(entitled) {
+        let gain = gain(*speedup);
+        *achieved = (1.0 + gain * share) / (1.0 + gain * own.share);
+    }
+}
+
 /// # Errors
 /// As [`Cores::entitle`].
 pub(crate) fn check(demands: &[Demand]) -> Result<(), FairnessError> {
@@ -88,7 +103,12 @@ pub(crate) fn check(demands: &[Demand]) -> Result<(), FairnessError> {
 ///
 /// An entry whose limit is below its part by weight keeps the limit, and the others divide what is left. That raises the level, so that an
 /// entry once at its limit stays there.
-pub(crate) fn divide<T>(whole: f64, demands: &[Demand], entries: &mut [T], part: impl Fn(&mut T) -> &mut f64) {
+pub(crate) fn divide<T>(
+    whole: f64,
+    demands: &[Demand],
+    entries: &mut [T],
+    part: impl Fn(&mut T) -> &mut f64,
+) {
     let mut at_limit = f64::NEG_INFINITY;
     loop {
         let (mut left, mut weights) = (whole, 0.0);

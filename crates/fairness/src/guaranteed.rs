@@ -1,8 +1,8 @@
 //! Guaranteed fairness, interval by interval.
 
 use crate::Allocator;
-use crate::cores::{Cores, performance_of};
-use crate::demand::Demand;
+use crate::cores::Cores;
+use crate::demand::{Demand, performance_of};
 use crate::error::FairnessError;
 use crate::metrics::{Ddof, mean_and_deviation};
 use crate::policy::Policy;

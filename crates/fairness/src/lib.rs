@@ -42,8 +42,8 @@ mod solution;
 
 pub use allocate::Allocator;
 pub use core_types::{CoreTypes, TypedShares};
-pub use cores::{Cores, performance, performance_of};
-pub use demand::{Demand, Entitled};
+pub use cores::{Cores, performance};
+pub use demand::{Demand, Entitled, performance_of};
 pub use error::FairnessError;
 pub use guaranteed::{Guaranteed, Interval};
 pub use least_share::{keep_least, keep_least_of};

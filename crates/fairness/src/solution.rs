@@ -1,8 +1,8 @@
 //! Everything about an allocation at once, for those who look at it; [`Allocator`] is for those who need it often.
 
 use crate::Allocator;
-use crate::cores::{Cores, performance_of};
-use crate::demand::{Demand, Entitled};
+use crate::cores::Cores;
+use crate::demand::{Demand, Entitled, performance_of};
 use crate::error::FairnessError;
 use crate::guaranteed::{Guaranteed, Interval};
 use crate::metrics::{Ddof, Metrics};

@@ -21,7 +21,8 @@ impl Case {
     fn machine(&self) -> CoreTypes {
         let machine = CoreTypes::new(self.counts.clone(), self.speeds.clone()).unwrap();
         let demands = self.tasks.iter().zip(&self.weights);
-        let demands = demands.map(|(threads, weight)| Demand { weight: *weight, threads: *threads }).collect();
+        let demands =
+            demands.map(|(threads, weight)| Demand { weight: *weight, threads: *threads }).collect();
         machine.with_demands(demands).unwrap().keeping(self.least_share)
     }
 
@@ -69,9 +70,11 @@ impl Case {
                 problem.add_var(speed / base / all, (self.least(*cpus, *part), f64::INFINITY))
             };
             let variables: Vec<Variable> = speeds.iter().zip(parts).map(of).collect();
-            let times: Vec<(Variable, f64)> = variables.iter().map(|variable| (*variable, 1.0 / cpus)).collect();
+            let times: Vec<(Variable, f64)> =
+                variables.iter().map(|variable| (*variable, 1.0 / cpus)).collect();
             problem.add_constraint(&times[..], ComparisonOp::Eq, 1.0);
-            let gains = variables.iter().zip(speeds).map(|(variable, speed)| (*variable, speed / base / cpus));
+            let gains =
+                variables.iter().zip(speeds).map(|(variable, speed)| (*variable, speed / base / cpus));
             problem.add_constraint(&gains.collect::<Vec<_>>()[..], ComparisonOp::Ge, self.min_fairness);
             users.iter_mut().zip(&variables).for_each(|(users, variable)| users.push((*variable, 1.0)));
         }
@@ -89,8 +92,10 @@ fn cases() -> impl Strategy<Value = Case> {
     let machine =
         prop::collection::vec(0_u32..5, 1..5).prop_filter("a core", |counts| counts.iter().sum::<u32>() > 0);
     machine.prop_flat_map(move |counts| {
-        let rows =
-            prop::collection::vec((prop::collection::vec(speed.clone(), counts.len()), 1_u32..4, weight.clone()), 1..12);
+        let rows = prop::collection::vec(
+            (prop::collection::vec(speed.clone(), counts.len()), 1_u32..4, weight.clone()),
+            1..12,
+        );
         let guarantee = prop_oneof![3 => 0.0_f64..=1.0, 1 => Just(0.0), 1 => Just(1.0)];
         let least = prop_oneof![Just(0.0), Just(0.04), 0.0_f64..0.5];
         (Just(counts), rows, guarantee, least).prop_map(|(counts, rows, min_fairness, least_share)| {
@@ -165,7 +170,12 @@ fn everybody_is_seen_on_every_kind_as_far_as_there_is_room() {
     let shares = CoreTypes::new(vec![1, 29], speeds).unwrap().keeping(0.04).min_fair(0.0).unwrap().shares;
     assert!(shares.iter().all(|row| (row[0] - 1.0 / 30.0).abs() < 1e-9), "{shares:?}");
     // Where there are as many of the fastest as tasks, none is on a slower one.
-    let shares = CoreTypes::new(vec![2, 2], vec![vec![3.0, 1.0]; 2]).unwrap().keeping(0.04).min_fair(0.5).unwrap().shares;
+    let shares = CoreTypes::new(vec![2, 2], vec![vec![3.0, 1.0]; 2])
+        .unwrap()
+        .keeping(0.04)
+        .min_fair(0.5)
+        .unwrap()
+        .shares;
     assert_eq!(shares, [[1.0, 0.0], [1.0, 0.0]]);
 }
 
@@ -173,7 +183,10 @@ fn everybody_is_seen_on_every_kind_as_far_as_there_is_room() {
 fn every_application_needs_a_task() {
     let machine = || CoreTypes::new(vec![1, 1], vec![vec![2.0, 1.0]]).unwrap();
     for tasks in [vec![], vec![0], vec![1, 1]] {
-        assert!(matches!(machine().with_tasks(&tasks), Err(FairnessError::Length { .. } | FairnessError::NoThreads { .. })));
+        assert!(matches!(
+            machine().with_tasks(&tasks),
+            Err(FairnessError::Length { .. } | FairnessError::NoThreads { .. })
+        ));
     }
 }
 
@@ -197,9 +210,15 @@ fn other_policies_extend_to_three_kinds() {
     for (uniformity, min_fairness) in [(0.85, 0.0), (0.9, 0.85), (0.95, 0.85)] {
         let uniform = of(Policy::UniFair { uniformity, min_fairness, ddof: Ddof::One });
         let metrics = uniform.metrics(Ddof::One);
-        assert!(metrics.uniformity >= uniformity - 1e-9 && metrics.min_fairness >= min_fairness - 1e-9, "{uniform:?}");
+        assert!(
+            metrics.uniformity >= uniformity - 1e-9 && metrics.min_fairness >= min_fairness - 1e-9,
+            "{uniform:?}"
+        );
         assert!(uniform.mix.unwrap() > 0.0);
     }
     let error = machine.allocate(&Policy::from_name("similar-min-fair").unwrap()).unwrap_err().to_string();
-    assert!(error.starts_with("similar-min-fair is defined for two kinds of cores, and there are 3; use"), "{error}");
+    assert!(
+        error.starts_with("similar-min-fair is defined for two kinds of cores, and there are 3; use"),
+        "{error}"
+    );
 }

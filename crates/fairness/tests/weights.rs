@@ -3,8 +3,8 @@
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::prelude::*;
 use swtch_fairness::{
-    Allocator, CoreTypes, Cores, Ddof, Demand, Entitled, FairnessError, Guaranteed, Interval, Metrics, Policy,
-    Solution, Variant, keep_least_of,
+    Allocator, CoreTypes, Cores, Ddof, Demand, Entitled, FairnessError, Guaranteed, Interval, Metrics,
+    Policy, Solution, Variant, keep_least_of,
 };
 
 const SAME: f64 = 1e-6;
@@ -299,7 +299,8 @@ proptest! {
 #[test]
 fn two_applications_by_trying_all_shares() {
     let cores = Cores::new(1, 1).unwrap();
-    for (speedups, weights) in [([3.0, 1.5], [1.0, 2.0]), ([2.0, 1.8], [5.0, 1.0]), ([1.2, 3.5], [1.0, 1.0])] {
+    for (speedups, weights) in [([3.0, 1.5], [1.0, 2.0]), ([2.0, 1.8], [5.0, 1.0]), ([1.2, 3.5], [1.0, 1.0])]
+    {
         let demands = weights.map(|weight| Demand { weight, threads: 1 });
         let found = solve(cores, &speedups, &demands, &Policy::MinFair { min_fairness: 0.85 });
         let shares: Vec<f64> = found.entitled.iter().map(|own| own.share).collect();
@@ -320,11 +321,14 @@ fn two_applications_by_trying_all_shares() {
 #[test]
 fn what_a_heavy_thread_cannot_use_of_time_it_gets_of_fast_cores() {
     // Ten of 15 weights would be four of six cores; one thread uses one. Of the two fast cores it has all that it can use.
-    let demands: Vec<Demand> = [10.0, 1.0, 1.0, 1.0, 1.0, 1.0].map(|weight| Demand { weight, threads: 1 }).to_vec();
+    let demands: Vec<Demand> =
+        [10.0, 1.0, 1.0, 1.0, 1.0, 1.0].map(|weight| Demand { weight, threads: 1 }).to_vec();
     let mut entitled = Vec::new();
     Cores::new(2, 4).unwrap().entitle(&demands, &mut entitled).unwrap();
     assert_eq!(entitled[0], Entitled { cpus: 1.0, share: 1.0 });
-    assert!(entitled[1..].iter().all(|own| (own.cpus - 1.0).abs() < 1e-12 && (own.share - 0.2).abs() < 1e-12));
+    assert!(
+        entitled[1..].iter().all(|own| (own.cpus - 1.0).abs() < 1e-12 && (own.share - 0.2).abs() < 1e-12)
+    );
     // With more threads than cores weight is time, and the fast cores' part of it is the same for all.
     let demands: Vec<Demand> = [2.0, 1.0, 1.0, 1.0, 1.0].map(|weight| Demand { weight, threads: 2 }).to_vec();
     Cores::new(2, 4).unwrap().entitle(&demands, &mut entitled).unwrap();

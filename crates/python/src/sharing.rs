@@ -30,7 +30,10 @@ impl Asking {
     /// Weights and threads of the applications, where any are given.
     fn demands(&self) -> Result<Option<Vec<Demand>>, FairnessError> {
         let expected = self.speedups.len();
-        let given = [("weights", self.weights.as_ref().map(Vec::len)), ("threads", self.threads.as_ref().map(Vec::len))];
+        let given = [
+            ("weights", self.weights.as_ref().map(Vec::len)),
+            ("threads", self.threads.as_ref().map(Vec::len)),
+        ];
         for (what, found) in given {
             if let Some(found) = found.filter(|found| *found != expected) {
                 return Err(FairnessError::Length { what, found, expected });

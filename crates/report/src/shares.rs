@@ -46,8 +46,10 @@ pub fn json(asked: &Asked<'_>, solution: &Solution) -> Value {
 
 /// The shares as a table, with what they achieve in a sentence above it.
 pub fn text(asked: &Asked<'_>, solution: &Solution) -> String {
-    let weighted: &[&str] = if asked.demands.is_some() { &["weight", "threads", "CPUs", "entitled"] } else { &[] };
-    let titles = ["application", "speedup"].iter().chain(weighted).chain(&["required", "share", "performance"]);
+    let weighted: &[&str] =
+        if asked.demands.is_some() { &["weight", "threads", "CPUs", "entitled"] } else { &[] };
+    let titles =
+        ["application", "speedup"].iter().chain(weighted).chain(&["required", "share", "performance"]);
     let mut table = TextTable::new(titles.copied()).right(0);
     for (place, speedup) in asked.speedups.iter().enumerate() {
         let mut cells = vec![(place + 1).to_string(), format!("{speedup:.3}")];

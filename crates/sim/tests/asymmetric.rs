@@ -21,7 +21,8 @@ fn machine(counts: &[u32]) -> Machine {
         return fast_and_slow(fast, slow, 256);
     }
     let kind = |index: usize| CoreType { name: format!("kind {index}"), speed: 1024 >> index };
-    let kinds = counts.iter().enumerate().flat_map(|(kind, count)| std::iter::repeat_n(kind, *count as usize));
+    let kinds =
+        counts.iter().enumerate().flat_map(|(kind, count)| std::iter::repeat_n(kind, *count as usize));
     let cpu = |(id, kind): (u32, usize)| MachineCpu {
         id: CpuId::new(id),
         core_type: kind as u32,
@@ -91,8 +92,7 @@ fn times(policy: Asymmetric, counts: &[u32], apps: &[App]) -> Vec<Vec<f64>> {
     let mut workload = mix(apps);
     // Something has to be waited for.
     workload.tasks[0].background = false;
-    let engine =
-        Engine::new(machine(counts), Costs::free(), workload, policy, Nothing, Options::default());
+    let engine = Engine::new(machine(counts), Costs::free(), workload, policy, Nothing, Options::default());
     let outcome = engine.unwrap().run().unwrap();
     let mut stats = outcome.stats.tasks.iter();
     let own = |app: &App| {
@@ -182,10 +182,8 @@ fn three_kinds_are_shared_as_the_linear_program_says() {
     }
     // A rule for two kinds takes all but the fastest for slow.
     let rule = Rule::from_name("similar-min-fair").unwrap();
-    let (fast, _): (Vec<f64>, Vec<f64>) = times(Asymmetric::new(rule, known()), &counts, &apps)
-        .iter()
-        .map(|row| (row[0], row[1]))
-        .unzip();
+    let (fast, _): (Vec<f64>, Vec<f64>) =
+        times(Asymmetric::new(rule, known()), &counts, &apps).iter().map(|row| (row[0], row[1])).unzip();
     let speedups: Vec<f64> = speeds.iter().map(|speeds| speeds[0]).collect();
     let ideal = Solution::of(Cores::new(1, 3).unwrap(), &speedups, &rule, Ddof::One, 0).unwrap();
     for (fast, ideal) in fast.iter().zip(&ideal.shares) {
@@ -263,7 +261,8 @@ fn shares_are_those_of_the_applications_that_are_there() {
 /// Applications that come and are gone before their speeds are known do not hold up the policy of the others.
 #[test]
 fn brief_applications_leave_the_others_to_the_policy() {
-    let mut apps: Vec<App> = [3.5, 3.0, 2.5, 2.0, 1.5].iter().map(|speedup| App::of(&[*speedup, 1.0])).collect();
+    let mut apps: Vec<App> =
+        [3.5, 3.0, 2.5, 2.0, 1.5].iter().map(|speedup| App::of(&[*speedup, 1.0])).collect();
     // One every second, for 0.8 s: its speed is a quarter of what work is measured by.
     for second in 0..SPAN_NS / SECOND {
         apps.push(App { start_ns: second * SECOND, work_ns: SECOND / 5, ..App::of(&[1.0, 1.0]) });

@@ -237,7 +237,8 @@ mod tests {
         controller.step(&six, own).unwrap();
         // Six have gone on, none is new.
         assert_eq!(controller.revise(&totals(&[[2.0]; 6], 1), own).unwrap(), None);
-        let fast = |found: Option<&[Decision]>| found.unwrap().iter().map(|one| one.shares[0]).collect::<Vec<_>>();
+        let fast =
+            |found: Option<&[Decision]>| found.unwrap().iter().map(|one| one.shares[0]).collect::<Vec<_>>();
         // One is gone: as many fast cores for five.
         let found = fast(controller.revise(&six[..5], own).unwrap());
         assert!(found.len() == 5 && found.iter().all(|share| (share - 0.4).abs() < 1e-9), "{found:?}");
@@ -249,7 +250,10 @@ mod tests {
         assert!(found.len() == 6 && found.iter().all(|share| (share - 1.0 / 3.0).abs() < 1e-9), "{found:?}");
         assert_eq!(controller.revise(&later, own).unwrap(), None);
         // The end of the interval counts all of it.
-        assert_eq!(controller.step(&later, own).unwrap().iter().find(|one| one.app == 8).unwrap().used.ran_ns[0], 300 * MS);
+        assert_eq!(
+            controller.step(&later, own).unwrap().iter().find(|one| one.app == 8).unwrap().used.ran_ns[0],
+            300 * MS
+        );
     }
 
     #[test]
@@ -260,7 +264,8 @@ mod tests {
         for interval in 1..4 {
             controller.step(&totals(&speedups.map(|speedup| [speedup]), interval), own).unwrap();
         }
-        let decisions = controller.step(&totals(&speedups.map(|speedup| [speedup]), 4), own).unwrap().to_vec();
+        let decisions =
+            controller.step(&totals(&speedups.map(|speedup| [speedup]), 4), own).unwrap().to_vec();
         let mut expected = vec![0.0; 6];
         Allocator::new().allocate(Cores::new(2, 4).unwrap(), &speedups, &policy, &mut expected).unwrap();
         let budget = expected.iter().sum();

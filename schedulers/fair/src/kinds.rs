@@ -278,9 +278,17 @@ mod tests {
         let of = |capacities: &[u32]| written(Kinds::of_kernel(&with_capacities(capacities)));
         assert_eq!(of(&[1024, 1024, 446, 446, 446, 446]), "0-1/2-5");
         assert_eq!(of(&[250, 250, 620, 1024, 620]), "3/2,4/0-1");
-        assert!(of(&[1024, 1000]).starts_with("--kinds kernel: the capacities of the CPUs here"), "{}", of(&[1024, 1000]));
+        assert!(
+            of(&[1024, 1000]).starts_with("--kinds kernel: the capacities of the CPUs here"),
+            "{}",
+            of(&[1024, 1000])
+        );
         assert!(of(&[1024, 1000]).contains("are 1000 to 1024, which is one kind"));
-        assert!(of(&[1024, 900, 700, 500, 300]).contains("make 5 kinds"), "{}", of(&[1024, 900, 700, 500, 300]));
+        assert!(
+            of(&[1024, 900, 700, 500, 300]).contains("make 5 kinds"),
+            "{}",
+            of(&[1024, 900, 700, 500, 300])
+        );
         let mut one_lacks_it = with_capacities(&[1024, 446]);
         one_lacks_it[1].capacity = None;
         let said = written(Kinds::of_kernel(&one_lacks_it));

@@ -85,7 +85,11 @@ impl Sharing {
         let least = if is_sampled { LEAST_SHARE } else { 0.0 };
         self.demands.clear();
         self.demands.extend(decisions.iter().map(Decision::demand));
-        if self.kinds() <= 2 { self.share_two(decisions, least) } else { self.share_several(decisions, least) }
+        if self.kinds() <= 2 {
+            self.share_two(decisions, least)
+        } else {
+            self.share_several(decisions, least)
+        }
     }
 
     fn share_several(&self, decisions: &mut [Decision], least: f64) -> Result<(), FairnessError> {

@@ -82,7 +82,11 @@ pub(crate) struct SharesArgs {
 impl SharesArgs {
     /// Weights and threads of so many applications, where any are given.
     pub(crate) fn demands(&self, applications: usize) -> Result<Option<Vec<Demand>>, FairnessError> {
-        let given = [("weights", self.weights.len()), ("nice values", self.nice.len()), ("threads", self.threads.len())];
+        let given = [
+            ("weights", self.weights.len()),
+            ("nice values", self.nice.len()),
+            ("threads", self.threads.len()),
+        ];
         for (what, found) in given {
             if found != 0 && found != applications {
                 return Err(FairnessError::Length { what, found, expected: applications });

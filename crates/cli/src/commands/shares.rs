@@ -24,9 +24,8 @@ pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
     let cores = Cores::new(fast, slow).map_err(wrong)?;
     let demands = args.demands(args.speedups.len()).map_err(wrong)?;
     let solution = match &demands {
-        Some(demands) => {
-            Solution::by_weight(cores, &args.speedups, demands, &policy, args.ddof, intervals).map_err(wrong)?
-        }
+        Some(demands) => Solution::by_weight(cores, &args.speedups, demands, &policy, args.ddof, intervals)
+            .map_err(wrong)?,
         None => Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?,
     };
     let (speedups, demands) = (&args.speedups[..], demands.as_deref());

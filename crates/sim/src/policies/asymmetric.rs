@@ -17,6 +17,7 @@ mod sharing;
 pub use options::AsymmetricOptions;
 
 use super::placement;
+use crate::error::SimError;
 use crate::hook::Family;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Departure, Policy};
@@ -114,6 +115,15 @@ impl Asymmetric {
             errors: EstimationErrors::default(),
             controls: 0,
         }
+    }
+
+    /// From a text such as `min-fair` or `min-fair:min-fairness=0.9,sampled=false`: a rule's name, and parameters of it and of the scheduler.
+    ///
+    /// # Errors
+    /// When there is no such rule or parameter, or a value cannot be.
+    pub fn from_text(text: &str) -> Result<Self, SimError> {
+        let (rule, options) = options::parse(text)?;
+        Ok(Self::new(rule, options))
     }
 
     /// How far the estimates were off when shares were computed.
@@ -419,7 +429,9 @@ impl Policy for Asymmetric {
         let mut of_kinds = (0..faster).filter_map(|kind| {
             idle.first_in(0..cpus, |cpu| self.slots[cpu].kind == kind && kernel.may_use(task, cpu))
         });
-        of_kinds.next().or_else(|| placement::idle_cpu(kernel, task, waker_cpu))
+        of_kinds
+            .next()
+            .or_else(|| placement::idle_cpu(kernel, task, waker_cpu))
             .unwrap_or_else(|| placement::least_loaded(kernel, task, waker_cpu))
     }
 

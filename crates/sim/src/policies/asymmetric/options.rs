@@ -1,6 +1,5 @@
 //! The scheduler's constants, and how they are written.
 
-use super::Asymmetric;
 use crate::error::SimError;
 use swtch_fairness::{Parameters, Policy as Rule};
 
@@ -43,7 +42,7 @@ impl Default for AsymmetricOptions {
 /// A rule and the scheduler's constants, from a text such as `min-fair` or `min-fair:min-fairness=0.9,sampled=false`.
 ///
 /// # Errors
-/// As [`Asymmetric::from_text`].
+/// When there is no such rule or parameter, or a value cannot be.
 pub(super) fn parse(text: &str) -> Result<(Rule, AsymmetricOptions), SimError> {
     let (name, given) = text.split_once(':').unwrap_or((text, ""));
     let fail = |problem: String| super::super::fault(name, problem);
@@ -85,15 +84,4 @@ pub(super) fn parse(text: &str) -> Result<(Rule, AsymmetricOptions), SimError> {
     }
     let rule = Rule::from_name(name).and_then(|rule| rule.with(&parameters));
     Ok((rule.map_err(|error| fail(error.to_string()))?, options))
-}
-
-impl Asymmetric {
-    /// From a text such as `min-fair` or `min-fair:min-fairness=0.9,sampled=false`: a rule's name, and parameters of it and of the scheduler.
-    ///
-    /// # Errors
-    /// When there is no such rule or parameter, or a value cannot be.
-    pub fn from_text(text: &str) -> Result<Self, SimError> {
-        let (rule, options) = parse(text)?;
-        Ok(Self::new(rule, options))
-    }
 }

@@ -1,7 +1,7 @@
 //! From speedups, weights and threads of applications to the shares of their tasks.
 
-use super::AsymmetricOptions;
 use super::kinds::{ByKind, Kinds, MOST_KINDS};
+use super::options::AsymmetricOptions;
 use swtch_fairness::{
     Allocator, CoreTypes, Cores, Ddof, Demand, FairnessError, Guaranteed, Policy as Rule, keep_least_of,
 };
@@ -24,7 +24,12 @@ impl Application {
 }
 
 /// Guaranteed fairness for applications whose speedups are all known.
-pub(super) fn guaranteed(kinds: &Kinds, applications: &[Application], threshold: f64, ddof: Ddof) -> Option<Guaranteed> {
+pub(super) fn guaranteed(
+    kinds: &Kinds,
+    applications: &[Application],
+    threshold: f64,
+    ddof: Ddof,
+) -> Option<Guaranteed> {
     let cores = fast_and_slow(kinds)?;
     let speedups: Option<Vec<f64>> = applications.iter().map(|one| Some(one.speedups?[0])).collect();
     let demands: Vec<Demand> = applications.iter().map(Application::demand).collect();
@@ -56,7 +61,11 @@ pub(super) fn shares(
     let least = if options.sampled { options.least_share } else { 0.0 };
     let is_known = applications.iter().all(|one| one.speedups.is_some());
     let rule = if is_known || !options.waits { *rule } else { Rule::MaxFair };
-    if kinds.count() > 2 { of_several(kinds, applications, &rule, least) } else { of_two(kinds, applications, &rule, least) }
+    if kinds.count() > 2 {
+        of_several(kinds, applications, &rule, least)
+    } else {
+        of_two(kinds, applications, &rule, least)
+    }
 }
 
 fn of_two(
