@@ -78,15 +78,22 @@ fn flsched_switches_at_most_a_third_as_often_as_the_stock_class_with_pipes() {
 }
 
 #[test]
-fn applications_may_be_control_groups_whose_tasks_share_alike() {
-    if cannot("applications_may_be_control_groups_whose_tasks_share_alike") {
+fn applications_may_be_cgroups_and_processes_count_by_weight_and_come_and_go() {
+    if cannot("applications_may_be_cgroups_and_processes_count_by_weight_and_come_and_go") {
         return;
     }
     let _machine = machine();
-    let programs = [&SCHEDULERS[..], &["worker"]].concat();
-    let settings = [("SECONDS_EACH", "12")];
+    let programs = [&SCHEDULERS[..], &["worker", "nice"]].concat();
+    let settings = [("SECONDS_EACH", "7")];
     let guest = Guest { cpus: 4, deterministic: true, settings: &settings, programs: &programs, ..GUEST };
     let said = guest.prints("groups.sh");
+    let (groups, weights) = said.split_once("WEIGHTS\n").unwrap_or_else(|| panic!("{said}"));
+    groups_share_alike(groups);
+    weights_count(weights);
+}
+
+/// Two cgroups under max-perf.
+fn groups_share_alike(said: &str) {
     assert!(said.contains("status 0"), "{said}");
     let decided = said.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
     let decided = decided.unwrap_or_else(|| panic!("no interval in which all were busy: {said}"));
@@ -104,13 +111,46 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
     assert!(small < 0.01 && (big - 2.0 / 3.0).abs() < 0.01, "{said}");
     // Alike would be a half each; a fast CPU that has nothing to do takes what there is.
     assert!(small_fast < 0.4 && big_fast > 0.55, "{said}");
-    let big: Vec<f64> = beginning_with(&said, "big")
+    let big: Vec<f64> = beginning_with(said, "big")
         .map(|line| line.split_whitespace().last().unwrap().parse().unwrap())
         .collect();
     assert_eq!(big.len(), 3, "{said}");
     // Emulated CPUs differ in speed by a fifth.
     let most = big.iter().copied().fold(0.0, f64::max);
     assert!(big.iter().all(|done| most < done * 1.5), "{big:?}");
+}
+
+/// Processes under max-fair on two fast and two slow CPUs: one of nice -5, five of nice 0, and a sixth that comes after 2.5 s and stays for 1.8.
+fn weights_count(said: &str) {
+    let notes: Vec<Value> =
+        said.lines().filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok()).collect();
+    let of = |note: &Value, name: &str| -> Option<Value> {
+        note["applications"].as_array()?.iter().find(|app| app["name"] == name).cloned()
+    };
+    let others = ["one", "two", "three", "four", "five"];
+    let is_whole = |note: &&Value| note["within_interval"].is_null();
+    let ran = |app: &Value| app["ran_ns"].as_array().unwrap().iter().filter_map(Value::as_f64).sum::<f64>();
+    // An interval in which all were there, without the late one and without others that are busy for a moment.
+    let quiet = notes.iter().filter(is_whole).filter(|note| {
+        let apps = note["applications"].as_array().unwrap();
+        apps.len() == 6 && of(note, "heavy").is_some() && others.iter().all(|name| of(note, name).is_some())
+    });
+    let quiet = quiet.last().unwrap_or_else(|| panic!("no interval with these six alone: {said}"));
+    let heavy = of(quiet, "heavy").unwrap();
+    // sched_prio_to_weight: 3121 to 1024. Its thread uses one CPU; of the fast ones it has 3.05 / 8.05.
+    assert!((heavy["weight"].as_f64().unwrap() - 3.05).abs() < 0.02, "{heavy}");
+    assert!((heavy["shares"][0].as_f64().unwrap() - 0.758).abs() < 0.01, "{heavy}");
+    for name in others {
+        let other = of(quiet, name).unwrap();
+        assert!((other["shares"][0].as_f64().unwrap() - 0.414).abs() < 0.01, "{other}");
+        // A CPU for the one, three for the five: 1.67 as much.
+        assert!((1.35..2.0).contains(&(ran(&heavy) / ran(&other))), "{heavy} {other}");
+    }
+    // The late one has its shares before the interval ends, and so have those who stay when it has gone.
+    let within = notes.iter().filter(|note| note["within_interval"] == true);
+    let with_late: Vec<bool> = within.map(|note| of(note, "late").is_some()).collect();
+    let came = with_late.iter().position(|is_there| *is_there);
+    assert!(came.is_some_and(|came| with_late[came..].contains(&false)), "{with_late:?}: {said}");
 }
 
 /// Runs the loads of `stress.sh`, each for this many seconds with a crowd of this many tasks. The guest's time is that of its instructions.
