@@ -9,7 +9,7 @@ hpet=0xfed00000
 set_register() { busybox devmem $((hpet + $1)) 32 "$2"; }
 set_register 0x10 $(($(busybox devmem $((hpet + 0x10)) 32) | 1))
 set_register 0x140 0x48
-set_register 0x148 5000
+set_register 0x148 "${TURN:-5000}"
 export WORKER_CPUS=1
 
 for number in 1 2 3 4 5 6; do cp "$(command -v worker)" /tmp/w$number; done
