@@ -60,9 +60,13 @@ impl Cores {
         let whole = |demand: &Demand| Entitled { cpus: f64::from(demand.threads), share: 1.0 };
         entitled.extend(demands.iter().map(whole));
         divide(self.all(), demands, entitled, |one| &mut one.cpus);
-        entitled.iter_mut().for_each(|one| one.share = one.cpus);
+        for one in entitled.iter_mut() {
+            one.share = one.cpus;
+        }
         divide(f64::from(self.fast()), demands, entitled, |one| &mut one.share);
-        entitled.iter_mut().for_each(|one| one.share /= one.cpus);
+        for one in entitled.iter_mut() {
+            one.share /= one.cpus;
+        }
         Ok(())
     }
 }
