@@ -34,12 +34,6 @@ const DIVERSE: Machine = Machine {
 };
 /// The similar mix, as there.
 const SIMILAR: Machine = Machine { name: "similar", speedups: [&[3.5, 1.0]; 6], ..DIVERSE };
-/// Programs that differ more, as those of an Apple M1 do.
-const SPREAD: Machine = Machine {
-    name: "spread",
-    speedups: [&[3.0, 1.0], &[2.6, 1.0], &[2.2, 1.0], &[1.8, 1.0], &[1.5, 1.0], &[1.2, 1.0]],
-    ..DIVERSE
-};
 const THREE_KINDS: Machine = Machine {
     name: "three-kinds",
     options: "--kinds 0/1-2/3-5",
@@ -57,7 +51,7 @@ const THREE_KINDS: Machine = Machine {
 const ALIKE: Machine = Machine { name: "alike", speedups: [&[1.0, 1.0]; 6], ..DIVERSE };
 /// Of the first intervals, in which programs start and shares are not theirs yet, nothing is checked.
 const INTERVALS_LEFT_OUT: usize = 2;
-/// As the issue has it: what min-fair of 85 % keeps on a machine, and how far throughput may be from the predicted.
+/// What min-fair of 85 % keeps on a machine of what each program is entitled to, and how far throughput may be from the predicted.
 const KEPT: f64 = 0.84;
 const OFF: f64 = 0.03;
 
@@ -135,6 +129,15 @@ impl Machine {
     fn done(&self, said: &str, policy: &str) -> f64 {
         let last = |line: &str| line.split_whitespace().last().unwrap().parse::<f64>().unwrap();
         beginning_with(self.part(said, policy), "DONE ").map(last).sum()
+    }
+
+    /// How fast each is with what it is entitled to: six programs and six CPUs, so of each kind its part of the CPUs.
+    fn entitled(&self) -> Vec<f64> {
+        let of = |speedups: &&[f64]| {
+            let parts = speedups.iter().zip(self.counts);
+            parts.map(|(speedup, count)| speedup / speedups[0] * f64::from(*count) / 6.0).sum()
+        };
+        self.speedups.iter().map(of).collect()
     }
 
     /// What each achieves by the rules, relative to max-fair. Of the stock class nothing is predicted: it depends on where it puts them at first.
@@ -239,11 +242,15 @@ fn min_fair_keeps_its_guarantee_and_the_predicted_throughput_on_two_and_three_ki
     }
     let machines = [DIVERSE, THREE_KINDS];
     let said = run("6", &machines.map(|machine| machine.line(&["max-fair", "min-fair"])));
-    let refused = "scx_fair: --kinds kernel: /sys/devices/system/cpu/cpu0/cpu_capacity is not there; ";
+    let refused = "scx_fair: --kinds kernel: the capacities of the CPUs here (/sys/devices/system/cpu/cpu*/cpu_capacity) are 1024 to 1024";
     assert!(beginning_with(&said, refused).count() == 1 && said.contains("KERNEL 2"), "{said}");
     for machine in machines {
         let [before, after] = ["max-fair", "min-fair"].map(|policy| machine.speeds(&said, policy));
-        let (achieved, predicted) = (relative(&after, &before), machine.predicted("min-fair").unwrap());
+        let achieved = relative(&after, &machine.entitled());
+        let predicted = machine.predicted("min-fair").unwrap();
+        // Under max-fair each has what it is entitled to, and somewhat more: slow CPUs are idle between the halves of a swap.
+        let fair = relative(&before, &machine.entitled());
+        assert!(fair.iter().all(|one| (0.95..1.1).contains(one)), "{}: {fair:?}", machine.name);
         let [found, expected] = [&achieved, &predicted].map(|of| Metrics::of(of, Ddof::One));
         println!("{}: achieved  {achieved:.3?}, {found:.3?}", machine.name);
         println!("{}: predicted {predicted:.3?}, {expected:.3?}", machine.name);
@@ -261,6 +268,7 @@ fn cell(performance: Option<&[f64]>) -> String {
     })
 }
 
+const OF_THREE: [&str; 4] = ["max-fair", "max-perf", "min-fair", "stock"];
 const POLICIES: [&str; 5] = ["max-fair", "max-perf", "min-fair", "similar-min-fair", "stock"];
 /// Kim and Huh's slides 13 and 14: throughput, minimum fairness and uniformity.
 const PUBLISHED: [(&str, &str, &str); 6] = [
@@ -274,61 +282,54 @@ const PUBLISHED: [(&str, &str, &str); 6] = [
 
 /// The table of `docs/asymmetric.md`, which `SWTCH_WRITE_PAGES=1` writes.
 #[test]
-#[ignore = "takes a quarter of an hour"]
+#[ignore = "takes five minutes"]
 fn mixes_side_by_side() {
     if cannot("mixes_side_by_side") {
         return;
     }
-    let two = [DIVERSE, SIMILAR, SPREAD];
-    let mut lines = two.map(|machine| machine.line(&POLICIES)).to_vec();
-    let three = ["max-fair", "max-perf", "min-fair", "stock"];
-    lines.push(THREE_KINDS.line(&three));
+    let mut lines = [DIVERSE, SIMILAR].map(|machine| machine.line(&POLICIES)).to_vec();
+    lines.push(THREE_KINDS.line(&OF_THREE));
     lines.push(ALIKE.line(&["stock", "max-fair"]));
-    let said = run("8", &lines);
+    let said = run("5", &lines);
     let mut text =
         "| mix | policy | published | predicted | simulated | in the guest | each, in the guest |\n\
         | --- | --- | --- | --- | --- | --- | --- |\n"
             .to_owned();
-    for (machine, policies) in
-        two.map(|machine| (machine, &POLICIES[..])).into_iter().chain([(THREE_KINDS, &three[..])])
-    {
-        let (fair, fair_simulated) = (machine.speeds(&said, "max-fair"), machine.simulated("max-fair"));
+    let mut failed = Vec::new();
+    for (machine, policies) in [(DIVERSE, &POLICIES[..]), (SIMILAR, &POLICIES), (THREE_KINDS, &OF_THREE)] {
+        let fair_simulated = machine.simulated("max-fair");
         for policy in policies {
-            let found = relative(&machine.speeds(&said, policy), &fair);
+            let found = relative(&machine.speeds(&said, policy), &machine.entitled());
             let simulated = relative(&machine.simulated(policy), &fair_simulated);
+            let predicted = machine.predicted(policy);
             let published = PUBLISHED.iter().find(|row| (row.0, row.1) == (machine.name, *policy));
             let each: Vec<String> = found.iter().map(|one| format!("{one:.2}")).collect();
             text.push_str(&format!(
                 "| {} | {policy} | {} | {} | {} | {} | {} |\n",
                 machine.name,
                 published.map_or("–", |row| row.2),
-                cell(machine.predicted(policy).as_deref()),
+                cell(predicted.as_deref()),
                 cell(Some(&simulated)),
                 cell(Some(&found)),
                 each.join(" "),
             ));
-            if *policy == "min-fair" {
-                let (found, expected) = (
-                    Metrics::of(&found, Ddof::One),
-                    Metrics::of(&machine.predicted(policy).unwrap(), Ddof::One),
-                );
-                assert!(found.min_fairness >= KEPT, "{}: {found:?}", machine.name);
-                assert!(
-                    (found.throughput / expected.throughput - 1.0).abs() <= OFF,
-                    "{}: {found:?}",
-                    machine.name
-                );
+            if let Some(predicted) = predicted.filter(|_| *policy == "min-fair") {
+                let [found, expected] = [&found, &predicted].map(|of| Metrics::of(of, Ddof::One));
+                if found.min_fairness < KEPT || (found.throughput / expected.throughput - 1.0).abs() > OFF {
+                    failed.push(format!("{}: {found:?} {expected:?}", machine.name));
+                }
             }
         }
     }
     let [stock, ours] = ["stock", "max-fair"].map(|policy| ALIKE.done(&said, policy));
     text.push_str(&format!(
-        "\nSix CPUs that are all alike, two of them taken for fast: under max-fair the programs got {ours:.0} units done, and {stock:.0} under the \
-         stock class, {:.2} % less.\n",
-        100.0 * (1.0 - ours / stock)
+        "\nSix CPUs that are all alike, two of them taken for fast: under max-fair the programs got {ours:.0} units done in 5 s, and {stock:.0} under \
+         the stock class, {:.2} % more.\n",
+        100.0 * (stock / ours - 1.0)
     ));
     println!("{text}");
     page(&text);
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 /// Writes the measured part of the page, between its marks.

@@ -9,11 +9,11 @@ hpet=0xfed00000
 set_register() { busybox devmem $((hpet + $1)) 32 "$2"; }
 set_register 0x10 $(($(busybox devmem $((hpet + 0x10)) 32) | 1))
 set_register 0x140 0x48
-set_register 0x148 "${TURN:-5000}"
+set_register 0x148 5000
 export WORKER_CPUS=1
 
 for number in 1 2 3 4 5 6; do cp "$(command -v worker)" /tmp/w$number; done
-# The kernel of this guest has no word of kinds: it is told so in one line.
+# The kernel says that all CPUs here are of one kind.
 scx_fair --kinds kernel; echo "KERNEL $?"
 # "w1=3,2 w2=2.8,2.2" as lines of a file.
 lines() { echo "$1" | tr ' ' '\n' | sed 's/[=,]/ /g'; }
@@ -31,10 +31,11 @@ echo "$MACHINES" | while IFS='|' read -r machine options policies speedups slowd
 		if [ "$policy" = stock ]; then work; continue; fi
 		# Where no program is slower anywhere nothing is held up.
 		throttle="--throttle-slow /tmp/slowdowns"; [ -n "$slowdowns" ] || throttle=""
-		scx_fair $options --policy $policy --interval 500ms --speedups /tmp/speedups $throttle --json > /tmp/log 2>&1 & pid=$!
+		scx_fair $options --policy $policy --interval 500ms --stats 1 --speedups /tmp/speedups $throttle --json > /tmp/log 2>&1 & pid=$!
 		while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
 		work
 		kill $pid; wait $pid
 		grep '"about":"shares"' /tmp/log || cat /tmp/log
+		grep '"event":"counters"' /tmp/log | tail -n 1 | sed 's/,"cpus".*//'
 	done
 done
