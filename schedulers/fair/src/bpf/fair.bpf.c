@@ -494,6 +494,14 @@ static bool ask_for(s32 from, s32 to)
 	return true;
 }
 
+/* Whether a CPU is asked for its task by this one, and still has it. */
+static bool is_expected_from(s32 from, s32 cpu)
+{
+	struct cpu_slot *slot = from == NOWHERE ? NULL : slot_of(from);
+
+	return slot && slot->pid && !slot->offline && slot->sends_to == cpu;
+}
+
 /* An idle CPU of the fastest kind that has one; not of the slowest. */
 static s32 idle_faster_cpu(struct task_struct *p)
 {
@@ -681,6 +689,15 @@ static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, stru
 	u32 kind = kind_of(cpu);
 	s32 from;
 
+	/*
+	 * The one that it is swapped with has not left yet, as where a slower CPU is held up. Asking another one besides would bring two
+	 * here, and leave both of their CPUs without a task.
+	 */
+	if (is_expected_from(state->goes_to, cpu)) {
+		COUNT(kept, 1);
+		scx_bpf_task_set_slice(p, least_slice_ns);
+		return;
+	}
 	state->goes_to = NOWHERE;
 	slot->pid = is_confined(p) ? 0 : p->pid;
 	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE) {
