@@ -86,7 +86,8 @@ const STEPS: [Step; 4] = [
 ];
 
 /// The names by which the simulator knows the published policies, with their parameters.
-const SIMULATED: [&str; 3] = ["max-perf:", "min-fair:", "similar-min-fair:published=true,"];
+const SIMULATED: [&str; 3] =
+    ["max-perf:waits=true,", "min-fair:waits=true,", "similar-min-fair:waits=true,published=true,"];
 
 /// Published figures of two mixes from two collections of applications, step by step; what estimates and the controller cost.
 ///
@@ -121,7 +122,7 @@ fn equal_cores() -> Result<Machine> {
 
 fn estimates(applications: &[Application]) -> Result<Table> {
     let speedups = speedups::values(&speedups::evenly_spread(applications, SIZE));
-    let sampled = || Asymmetric::from_text(&format!("min-fair:noise={NOISE}"));
+    let sampled = || Asymmetric::from_text(&format!("min-fair:waits=true,noise={NOISE}"));
     let machine = named("2f4s", &Host::default())?;
     let errors = SEEDS.map(|seed| {
         Ok(simulate(&machine, &mix(&speedups, SWING), sampled()?, seed)?.policy.estimation_errors())

@@ -55,6 +55,14 @@ class Shares:
     """The part of the throughput allocation in its mix with max-fair; of `uni-fair` and `guaranteed`."""
     sequence: str | None
     """The first intervals, `P` for max-perf and `f` for max-fair; of `guaranteed`."""
+    weights: tuple[float, ...] | None
+    """The weight of each application, where weights or threads were given."""
+    threads: tuple[int, ...] | None
+    """The threads of each application, likewise."""
+    cpus: tuple[float, ...] | None
+    """The CPU time that each is entitled to, in cores, likewise."""
+    equal_shares: tuple[float, ...] | None
+    """The share that each is entitled to, likewise."""
 
     def __repr__(self) -> str:
         return f"<swtch.Shares: {self.policy}, throughput {self.throughput:.3g}, min-fairness {self.min_fairness:.3g}>"
@@ -79,6 +87,8 @@ def shares(
     threshold: float | None = None,
     intervals: int = 20,
     ddof: Literal[0, 1] = 1,
+    weights: Iterable[float] | None = None,
+    threads: Iterable[int] | None = None,
 ) -> Shares:
     """Shares out the fast cores of a machine among applications that always could run.
 
@@ -91,6 +101,9 @@ def shares(
     r, variant: the part that is shared alike, 0.5, and how the rest is handed out (`r-fair`).
     threshold, intervals: the least uniformity, 0.85, and how many first intervals are worked out (`guaranteed`).
     ddof: whether deviations are divided by n (0, as the published controller does) or by n - 1 (1, as the published figures).
+    weights: the weight of each application, which its threads share; without them an application weighs as much as it has threads. CPU
+        time goes by weight. `max-fair` then is what each is entitled to by its weight, and performance is relative to that.
+    threads: how many threads each application has, 1 without them; each uses one core at most.
 
     Raises `UsageError` for what cannot be shared.
 
@@ -112,5 +125,7 @@ def shares(
         "threshold": threshold,
         "intervals": intervals,
         "ddof": ddof,
+        "weights": None if weights is None else list(weights),
+        "threads": None if threads is None else list(threads),
     }
     return from_document(Shares, json.loads(_native.shares(asking)))

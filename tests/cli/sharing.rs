@@ -68,3 +68,38 @@ fn several_kinds_of_cores_come_from_a_file() {
     assert!((found["throughput"].as_f64().unwrap() - 1.076_276).abs() < 1e-6);
     assert_eq!(found["shares"][0].as_array().unwrap().len(), 3);
 }
+
+#[test]
+fn weights_nice_values_and_threads_are_what_each_is_entitled_to_by() {
+    let machine = ["--fast", "2", "--slow", "4", "--speedups", "3,2,1.5", "--policy", "max-fair"];
+    let with = |more: &[&'static str]| found(&[&machine[..], more].concat());
+    let plain = with(&[]);
+    assert!(plain["cpus"].is_null() && plain["weights"].is_null() && plain["equal_shares"].is_null());
+    let weighted = with(&["--weights", "2,1,1", "--threads", "1,3,4"]);
+    let near = |found: &Value, name: &str, expected: [f64; 3]| {
+        let found = numbers(found, name);
+        assert!(
+            found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-9),
+            "{name}: {found:?}"
+        );
+    };
+    // The heavy one's thread uses a core at most, and has all the fast time that it can use; the others have half of the rest.
+    near(&weighted, "cpus", [1.0, 2.5, 2.5]);
+    near(&weighted, "equal_shares", [1.0, 0.2, 0.2]);
+    near(&weighted, "shares", [1.0, 0.2, 0.2]);
+    near(&weighted, "performance", [1.0, 1.0, 1.0]);
+    // Nice 5 weighs 335 where nice 0 weighs 1024; an application weighs what its threads weigh.
+    let nice = with(&["--nice", "0,5,-5", "--threads", "1,2,1"]);
+    near(&nice, "weights", [1.0, 2.0 * 335.0 / 1024.0, 3121.0 / 1024.0]);
+    let typed = r#"{"types": [{"name": "big", "cores": 2}, {"name": "small", "cores": 4}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
+    let home = home();
+    std::fs::write(home.path().join("kinds.json"), typed).unwrap();
+    for policy in ["max-fair", "max-perf", "min-fair", "uni-fair", "r-fair", "guaranteed", "scaled-load"] {
+        let of = |arguments: &[&str]| {
+            let more = ["--weights", "2,1,1", "--threads", "1,3,4", "--policy", policy, "--json"];
+            json(swtch(home.path()).arg("shares").args(arguments).args(more))["throughput"].as_f64().unwrap()
+        };
+        let (by_file, by_options) = (of(&["--types", "kinds.json"]), of(&machine[..6]));
+        assert!((by_file - by_options).abs() < 1e-6, "{policy}: {by_file} {by_options}");
+    }
+}

@@ -7,6 +7,7 @@ mod check;
 #[allow(dead_code)]
 mod common;
 mod examples;
+mod fair;
 mod guest;
 mod sched;
 mod schedulers;

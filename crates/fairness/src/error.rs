@@ -20,6 +20,30 @@ pub enum FairnessError {
         /// What was given.
         value: f64,
     },
+    /// A weight that is none.
+    #[error("the weight of application {index} is {value}; it must be a number above 0, such as 2")]
+    Weight {
+        /// Which, from 0.
+        index: usize,
+        /// What was given.
+        value: f64,
+    },
+    /// An application without a thread.
+    #[error("application {index} has no threads; it needs at least 1")]
+    NoThreads {
+        /// Which, from 0.
+        index: usize,
+    },
+    /// A policy that is defined for two kinds of cores only.
+    #[error("{policy} is defined for two kinds of cores, and there are {kinds}; use {others}")]
+    TwoKindsOnly {
+        /// Which.
+        policy: &'static str,
+        /// How many kinds there are.
+        kinds: usize,
+        /// Those that are defined for any number of kinds.
+        others: String,
+    },
     /// A parameter of a policy outside of its range.
     #[error("{name} is {value}; it must be from {least} to {most}")]
     Parameter {

@@ -1,7 +1,8 @@
 //! Guaranteed fairness, interval by interval.
 
 use crate::Allocator;
-use crate::cores::{Cores, performance};
+use crate::cores::Cores;
+use crate::demand::{Demand, performance_of};
 use crate::error::FairnessError;
 use crate::metrics::{Ddof, mean_and_deviation};
 use crate::policy::Policy;
@@ -45,6 +46,8 @@ pub struct Guaranteed {
     ddof: Ddof,
     /// What each application achieves in a max-perf interval; in a max-fair one it is 1.
     max_perf: Vec<f64>,
+    /// The CPU time that each is entitled to.
+    cpus: Vec<f64>,
     intervals: [u64; 2],
 }
 
@@ -54,12 +57,43 @@ impl Guaranteed {
     /// # Errors
     /// When they cannot be shared out, or the threshold is not from 0 to 1.
     pub fn new(cores: Cores, speedups: &[f64], threshold: f64, ddof: Ddof) -> Result<Self, FairnessError> {
+        let allocate = |allocator: &mut Allocator, shares: &mut [f64]| {
+            allocator.allocate(cores, speedups, &Policy::MaxPerf, shares)
+        };
+        Self::of(speedups, threshold, ddof, allocate)
+    }
+
+    /// For applications with weights and threads.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`Cores::entitle`].
+    pub fn by_weight(
+        cores: Cores,
+        speedups: &[f64],
+        demands: &[Demand],
+        threshold: f64,
+        ddof: Ddof,
+    ) -> Result<Self, FairnessError> {
+        let allocate = |allocator: &mut Allocator, shares: &mut [f64]| {
+            allocator.allocate_by_weight(cores, speedups, demands, &Policy::MaxPerf, shares)
+        };
+        Self::of(speedups, threshold, ddof, allocate)
+    }
+
+    fn of(
+        speedups: &[f64],
+        threshold: f64,
+        ddof: Ddof,
+        allocate: impl FnOnce(&mut Allocator, &mut [f64]) -> Result<(), FairnessError>,
+    ) -> Result<Self, FairnessError> {
         Policy::Guaranteed { threshold, ddof }.check()?;
-        let mut shares = vec![0.0; speedups.len()];
-        Allocator::with_capacity(speedups.len()).allocate(cores, speedups, &Policy::MaxPerf, &mut shares)?;
+        let (mut allocator, mut shares) =
+            (Allocator::with_capacity(speedups.len()), vec![0.0; speedups.len()]);
+        allocate(&mut allocator, &mut shares)?;
         let mut max_perf = vec![0.0; speedups.len()];
-        performance(cores, speedups, &shares, &mut max_perf);
-        Ok(Self { threshold, ddof, max_perf, intervals: [0, 0] })
+        performance_of(allocator.entitled(), speedups, &shares, &mut max_perf);
+        let cpus = allocator.entitled().iter().map(|own| own.cpus).collect();
+        Ok(Self { threshold, ddof, max_perf, cpus, intervals: [0, 0] })
     }
 
     /// The uniformity of all intervals so far.
@@ -69,7 +103,7 @@ impl Guaranteed {
             return 1.0;
         }
         let sums = self.max_perf.iter().map(|achieved| perf * achieved + fair);
-        let (mean, deviation) = mean_and_deviation(sums, self.ddof);
+        let (mean, deviation) = mean_and_deviation(sums.zip(self.cpus.iter().copied()), self.ddof);
         1.0 - deviation / mean
     }
 }

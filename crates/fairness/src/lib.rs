@@ -6,9 +6,10 @@
 //!
 //! `s` is an application's speedup, instructions per second on a fast core over those on a slow one; below 1 it counts as 1. A share `phi` is
 //! the fraction of an application's own CPU time that it spends on fast cores. Its performance `P` is what it gets done, divided by what it
-//! would get done if all shared alike (`max-fair`).
+//! would get done if all shared alike (`max-fair`). Applications may have weights and several threads: then max-fair is what each is entitled to
+//! by its weight ([`Cores::entitle`]).
 //!
-//! Modules: `cores` and `core_types` (machines), `policy`, `allocate` (speedups to shares), `least_share`, `linear` (linear programs),
+//! Modules: `cores` and `core_types` (machines), `demand` (weights and threads), `policy`, `allocate` (speedups to shares), `least_share`, `linear` (linear programs),
 //! `guaranteed`, `metrics`, `solution`, `error`.
 //!
 //! ```
@@ -30,6 +31,7 @@
 mod allocate;
 mod core_types;
 mod cores;
+mod demand;
 mod error;
 mod guaranteed;
 mod least_share;
@@ -41,9 +43,10 @@ mod solution;
 pub use allocate::Allocator;
 pub use core_types::{CoreTypes, TypedShares};
 pub use cores::{Cores, performance};
+pub use demand::{Demand, Entitled, performance_of};
 pub use error::FairnessError;
 pub use guaranteed::{Guaranteed, Interval};
-pub use least_share::keep_least;
+pub use least_share::{keep_least, keep_least_of};
 pub use metrics::{Ddof, Metrics};
 pub use policy::{POLICIES, Parameters, Policy, PolicyRow, Variant};
 pub use solution::Solution;

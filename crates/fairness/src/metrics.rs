@@ -31,26 +31,40 @@ impl Metrics {
     /// assert!((Metrics::of(&[1.5, 0.8], Ddof::Zero).uniformity - 0.695_652).abs() < 1e-6);
     /// ```
     pub fn of(performance: &[f64], ddof: Ddof) -> Self {
-        let (throughput, deviation) = mean_and_deviation(performance.iter().copied(), ddof);
-        Self {
-            throughput,
-            min_fairness: performance.iter().copied().reduce(f64::min).unwrap_or(1.0),
-            uniformity: 1.0 - deviation / throughput,
-        }
+        Self::from_pairs(performance.iter().map(|one| (*one, 1.0)), ddof)
+    }
+
+    /// The same with a weight for each: the CPU time that it is entitled to ([`Entitled::cpus`](crate::Entitled)). Throughput is then what all get
+    /// done together. Each application's unit of work is what it gets done in a second of CPU time under max-fair.
+    ///
+    /// # Panics
+    /// When the slices differ in length.
+    pub fn weighted(performance: &[f64], cpus: &[f64], ddof: Ddof) -> Self {
+        assert_eq!(performance.len(), cpus.len(), "one of each for an application");
+        Self::from_pairs(performance.iter().copied().zip(cpus.iter().copied()), ddof)
+    }
+
+    pub(crate) fn from_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone, ddof: Ddof) -> Self {
+        let (throughput, deviation) = mean_and_deviation(pairs.clone(), ddof);
+        let min_fairness = pairs.map(|(one, _)| one).reduce(f64::min).unwrap_or(1.0);
+        Self { throughput, min_fairness, uniformity: 1.0 - deviation / throughput }
     }
 }
 
-/// Mean and standard deviation; of one value, or of none, the latter is 0.
-pub(crate) fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone, ddof: Ddof) -> (f64, f64) {
-    let (count, sum) = values.clone().fold((0_usize, 0.0), |(count, sum), value| (count + 1, sum + value));
+/// Mean and standard deviation of values with weights; of one value, or of none, the latter is 0. With equal weights these are the plain ones.
+pub(crate) fn mean_and_deviation(pairs: impl Iterator<Item = (f64, f64)> + Clone, ddof: Ddof) -> (f64, f64) {
+    let add = |(count, weights, sum): (usize, f64, f64), (value, weight): (f64, f64)| {
+        (count + 1, weights + weight, sum + weight * value)
+    };
+    let (count, weights, sum) = pairs.clone().fold((0_usize, 0.0, 0.0), add);
     if count == 0 {
         return (1.0, 0.0);
     }
-    let mean = sum / count as f64;
-    let squares: f64 = values.map(|value| (value - mean) * (value - mean)).sum();
+    let mean = sum / weights;
+    let squares: f64 = pairs.map(|(value, weight)| weight * ((value - mean) * (value - mean))).sum();
     let of = match ddof {
         Ddof::Zero => count,
         Ddof::One => count - 1,
     };
-    (mean, if of == 0 { 0.0 } else { (squares / of as f64).sqrt() })
+    (mean, if of == 0 { 0.0 } else { (squares / (weights * of as f64 / count as f64)).sqrt() })
 }

@@ -2,16 +2,17 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::prelude::*;
-use swtch_fairness::{CoreTypes, Cores, Ddof, FairnessError, Policy, Solution};
+use swtch_fairness::{CoreTypes, Cores, Ddof, Demand, FairnessError, Policy, Solution, Variant};
 
 const SAME: f64 = 1e-6;
 
-/// Machine, speeds, tasks, guarantee and least share.
-#[derive(Clone, Debug)]
+/// Machine, speeds, tasks, weights, guarantee and least share.
+#[derive(Clone, Debug, Default)]
 struct Case {
     counts: Vec<u32>,
     speeds: Vec<Vec<f64>>,
     tasks: Vec<u32>,
+    weights: Vec<f64>,
     min_fairness: f64,
     least_share: f64,
 }
@@ -19,49 +20,66 @@ struct Case {
 impl Case {
     fn machine(&self) -> CoreTypes {
         let machine = CoreTypes::new(self.counts.clone(), self.speeds.clone()).unwrap();
-        machine.with_tasks(self.tasks.clone()).unwrap().keeping(self.least_share)
+        let demands = self.tasks.iter().zip(&self.weights);
+        let demands =
+            demands.map(|(threads, weight)| Demand { weight: *weight, threads: *threads }).collect();
+        machine.with_demands(demands).unwrap().keeping(self.least_share)
     }
 
-    fn all_tasks(&self) -> f64 {
-        self.tasks.iter().copied().map(f64::from).sum()
+    /// `min(limit, level * weight)` by halving the interval in which the level is.
+    fn filled(&self, whole: f64, limits: &[f64]) -> Vec<f64> {
+        let at = |level: f64| -> Vec<f64> {
+            limits.iter().zip(&self.weights).map(|(limit, weight)| limit.min(level * weight)).collect()
+        };
+        let (mut low, mut high) = (0.0, 1e6);
+        for _ in 0..200 {
+            let level = f64::midpoint(low, high);
+            if at(level).iter().sum::<f64>() < whole { low = level } else { high = level }
+        }
+        at(high)
     }
 
-    /// Mean performance of the tasks.
-    fn throughput(&self, performance: &[f64]) -> f64 {
-        let sum: f64 = performance.iter().zip(&self.tasks).map(|(one, tasks)| one * f64::from(*tasks)).sum();
-        sum / self.all_tasks()
+    /// CPU time of each application, in cores, and what it is entitled to of every kind.
+    fn entitled(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let tasks: Vec<f64> = self.tasks.iter().copied().map(f64::from).collect();
+        let cpus = self.filled(self.counts.iter().copied().map(f64::from).sum(), &tasks);
+        let (mut left, mut parts) = (cpus.clone(), vec![Vec::new(); cpus.len()]);
+        for count in &self.counts {
+            let of_kind = self.filled(f64::from(*count), &left);
+            left.iter_mut().zip(&of_kind).for_each(|(left, part)| *left = (*left - part).max(0.0));
+            parts.iter_mut().zip(of_kind).for_each(|(parts, part)| parts.push(part));
+        }
+        (cpus, parts)
     }
 
-    /// What each must spend on a kind, of its own time.
-    fn least(&self, kind: usize) -> f64 {
-        self.machine().equal_shares().nth(kind).unwrap().min(self.least_share)
+    /// What each must spend on a kind, in cores.
+    fn least(&self, cpus: f64, part: f64) -> f64 {
+        part.min(self.least_share * cpus)
     }
 
-    /// The most throughput by the other solver. Shares are of a task's own time, so that what it takes for 0 is little next to them.
+    /// The most throughput by the other solver. Variables are times in cores.
     fn oracle(&self) -> f64 {
-        let (machine, base) = (self.machine(), self.machine().equal_speeds());
-        let occupancy = machine.occupancy();
+        let (cpus, parts) = self.entitled();
+        let all: f64 = cpus.iter().sum();
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let mut users = vec![Vec::<(Variable, f64)>::new(); self.counts.len()];
-        for ((speeds, base), tasks) in self.speeds.iter().zip(&base).zip(&self.tasks) {
-            let tasks = f64::from(*tasks);
-            let of = |(kind, speed): (usize, &f64)| {
-                let worth = tasks * speed / base / self.all_tasks();
-                problem.add_var(worth * occupancy, (self.least(kind), f64::INFINITY))
+        for ((speeds, cpus), parts) in self.speeds.iter().zip(&cpus).zip(&parts) {
+            // Its speed with what it is entitled to, per core.
+            let base: f64 = speeds.iter().zip(parts).map(|(speed, part)| speed * part).sum::<f64>() / cpus;
+            let of = |(speed, part): (&f64, &f64)| {
+                problem.add_var(speed / base / all, (self.least(*cpus, *part), f64::INFINITY))
             };
-            let variables: Vec<Variable> = speeds.iter().enumerate().map(of).collect();
-            let times: Vec<(Variable, f64)> = variables.iter().map(|variable| (*variable, 1.0)).collect();
+            let variables: Vec<Variable> = speeds.iter().zip(parts).map(of).collect();
+            let times: Vec<(Variable, f64)> =
+                variables.iter().map(|variable| (*variable, 1.0 / cpus)).collect();
             problem.add_constraint(&times[..], ComparisonOp::Eq, 1.0);
-            let gains: Vec<(Variable, f64)> = variables
-                .iter()
-                .zip(speeds)
-                .map(|(variable, speed)| (*variable, speed * occupancy / base))
-                .collect();
-            problem.add_constraint(&gains[..], ComparisonOp::Ge, self.min_fairness);
-            users.iter_mut().zip(&variables).for_each(|(users, variable)| users.push((*variable, tasks)));
+            let gains =
+                variables.iter().zip(speeds).map(|(variable, speed)| (*variable, speed / base / cpus));
+            problem.add_constraint(&gains.collect::<Vec<_>>()[..], ComparisonOp::Ge, self.min_fairness);
+            users.iter_mut().zip(&variables).for_each(|(users, variable)| users.push((*variable, 1.0)));
         }
         for (users, count) in users.iter().zip(&self.counts) {
-            problem.add_constraint(&users[..], ComparisonOp::Le, f64::from(*count) / occupancy);
+            problem.add_constraint(&users[..], ComparisonOp::Le, f64::from(*count));
         }
         problem.solve().unwrap().into_solution().unwrap().objective()
     }
@@ -70,16 +88,24 @@ impl Case {
 /// Speeds that hardly differ have a least difference: where a guarantee hangs on one, what either solver takes for 0 is worth more throughput.
 fn cases() -> impl Strategy<Value = Case> {
     let speed = prop_oneof![4 => 0.3_f64..4.0, 2 => Just(1.0), 1 => Just(2.0), 1 => 1.01_f64..1.05];
+    let weight = prop_oneof![1 => Just(1.0), 1 => 0.2_f64..5.0];
     let machine =
         prop::collection::vec(0_u32..5, 1..5).prop_filter("a core", |counts| counts.iter().sum::<u32>() > 0);
     machine.prop_flat_map(move |counts| {
-        let rows =
-            prop::collection::vec((prop::collection::vec(speed.clone(), counts.len()), 1_u32..4), 1..12);
+        let rows = prop::collection::vec(
+            (prop::collection::vec(speed.clone(), counts.len()), 1_u32..4, weight.clone()),
+            1..12,
+        );
         let guarantee = prop_oneof![3 => 0.0_f64..=1.0, 1 => Just(0.0), 1 => Just(1.0)];
         let least = prop_oneof![Just(0.0), Just(0.04), 0.0_f64..0.5];
         (Just(counts), rows, guarantee, least).prop_map(|(counts, rows, min_fairness, least_share)| {
-            let (speeds, tasks) = rows.into_iter().unzip();
-            Case { counts, speeds, tasks, min_fairness, least_share }
+            let mut case = Case { counts, min_fairness, least_share, ..Case::default() };
+            for (speeds, tasks, weight) in rows {
+                case.speeds.push(speeds);
+                case.tasks.push(tasks);
+                case.weights.push(weight);
+            }
+            case
         })
     })
 }
@@ -89,12 +115,13 @@ proptest! {
 
     #[test]
     fn shares_are_permitted_and_as_good_as_another_solvers(case in cases()) {
-        let (machine, found) = (case.machine(), case.machine().min_fair(case.min_fairness).unwrap());
-        let occupancy = machine.occupancy();
-        for row in &found.shares {
-            prop_assert!((row.iter().sum::<f64>() - occupancy).abs() < SAME, "{row:?}");
-            for (kind, share) in row.iter().enumerate() {
-                prop_assert!(*share >= case.least(kind) * occupancy - SAME, "{row:?}");
+        let found = case.machine().min_fair(case.min_fairness).unwrap();
+        let (cpus, parts) = case.entitled();
+        for (((row, cpus), parts), tasks) in found.shares.iter().zip(&cpus).zip(&parts).zip(&case.tasks) {
+            let tasks = f64::from(*tasks);
+            prop_assert!((row.iter().sum::<f64>() * tasks - cpus).abs() < SAME, "{row:?}");
+            for (share, part) in row.iter().zip(parts) {
+                prop_assert!(share * tasks >= case.least(*cpus, *part) - SAME, "{row:?}");
             }
         }
         for (kind, count) in case.counts.iter().enumerate() {
@@ -102,16 +129,15 @@ proptest! {
             prop_assert!(used <= f64::from(*count) + SAME, "{used} of {count}");
         }
         prop_assert!(found.performance.iter().all(|one| *one >= case.min_fairness - SAME), "{found:?}");
-        let (ours, theirs) = (case.throughput(&found.performance), case.oracle());
+        let (ours, theirs) = (found.metrics(Ddof::One).throughput, case.oracle());
         prop_assert!((ours - theirs).abs() < SAME, "{ours} and {theirs}: {found:?}");
     }
 
     #[test]
     fn two_kinds_are_what_the_rule_in_closed_form_says(
-        fast in 1_u32..5, slow in 1_u32..5, more in 0_usize..6, speedups in prop::collection::vec(1.0_f64..4.0, 20), min_fairness in 0.0_f64..=1.0
+        fast in 1_u32..5, slow in 1_u32..5, speedups in prop::collection::vec(1.0_f64..4.0, 1..15), min_fairness in 0.0_f64..=1.0
     ) {
-        // With fewer applications than cores, sharing alike means something else there: no application uses a slow core while a fast one is idle.
-        let speedups = &speedups[..(fast + slow) as usize + more];
+        let speedups = &speedups[..];
         let policy = Policy::MinFair { min_fairness };
         let closed = Solution::of(Cores::new(fast, slow).unwrap(), speedups, &policy, Ddof::One, 0).unwrap();
         let speeds = speedups.iter().map(|speedup| vec![*speedup, 1.0]).collect();
@@ -143,12 +169,56 @@ fn everybody_is_seen_on_every_kind_as_far_as_there_is_room() {
     let speeds = vec![vec![3.0, 1.0]; 30];
     let shares = CoreTypes::new(vec![1, 29], speeds).unwrap().keeping(0.04).min_fair(0.0).unwrap().shares;
     assert!(shares.iter().all(|row| (row[0] - 1.0 / 30.0).abs() < 1e-9), "{shares:?}");
+    // Where there are as many of the fastest as tasks, none is on a slower one.
+    let shares = CoreTypes::new(vec![2, 2], vec![vec![3.0, 1.0]; 2])
+        .unwrap()
+        .keeping(0.04)
+        .min_fair(0.5)
+        .unwrap()
+        .shares;
+    assert_eq!(shares, [[1.0, 0.0], [1.0, 0.0]]);
 }
 
 #[test]
 fn every_application_needs_a_task() {
     let machine = || CoreTypes::new(vec![1, 1], vec![vec![2.0, 1.0]]).unwrap();
     for tasks in [vec![], vec![0], vec![1, 1]] {
-        assert!(matches!(machine().with_tasks(tasks), Err(FairnessError::Length { .. })));
+        assert!(matches!(
+            machine().with_tasks(&tasks),
+            Err(FairnessError::Length { .. } | FairnessError::NoThreads { .. })
+        ));
     }
+}
+
+#[test]
+fn other_policies_extend_to_three_kinds() {
+    let speeds = vec![vec![3.0, 2.0, 1.0], vec![2.8, 2.2, 1.0], vec![2.4, 1.8, 1.0], vec![1.6, 1.4, 1.0]];
+    let machine = CoreTypes::new(vec![1, 1, 2], speeds).unwrap();
+    let of = |policy| machine.allocate(&policy).unwrap();
+    let throughput = |policy| of(policy).metrics(Ddof::One).throughput;
+    let fair = of(Policy::MaxFair);
+    assert!(fair.performance.iter().all(|one| (one - 1.0).abs() < 1e-12), "{fair:?}");
+    assert!((throughput(Policy::MaxPerf) - 1.104_147).abs() < 1e-6);
+    // What is kept is kept on every kind but the slowest; a mix of the two has half of the gain.
+    let half = of(Policy::RFair { r: 0.5, variant: Variant::Greedy });
+    for row in &half.shares {
+        assert!(row.iter().zip([0.125, 0.125]).all(|(share, least)| *share >= least - 1e-9), "{half:?}");
+    }
+    let mix = throughput(Policy::RFair { r: 0.5, variant: Variant::Mix });
+    assert!((mix - (1.0 + 0.104_147 / 2.0)).abs() < 1e-6, "{mix}");
+    assert!(throughput(Policy::RFair { r: 0.5, variant: Variant::Greedy }) >= mix - 1e-9);
+    for (uniformity, min_fairness) in [(0.85, 0.0), (0.9, 0.85), (0.95, 0.85)] {
+        let uniform = of(Policy::UniFair { uniformity, min_fairness, ddof: Ddof::One });
+        let metrics = uniform.metrics(Ddof::One);
+        assert!(
+            metrics.uniformity >= uniformity - 1e-9 && metrics.min_fairness >= min_fairness - 1e-9,
+            "{uniform:?}"
+        );
+        assert!(uniform.mix.unwrap() > 0.0);
+    }
+    let error = machine.allocate(&Policy::from_name("similar-min-fair").unwrap()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("similar-min-fair is defined for two kinds of cores, and there are 3; use"),
+        "{error}"
+    );
 }

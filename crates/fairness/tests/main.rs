@@ -3,4 +3,5 @@
 
 mod core_types;
 mod properties;
+mod weights;
 mod worked_examples;

@@ -1,7 +1,7 @@
 //! Shares of fast cores, for people and for machines.
 
 use serde_json::{Map, Value, json};
-use swtch_fairness::{Ddof, Metrics, Solution, TypedShares};
+use swtch_fairness::{Ddof, Demand, Metrics, Solution, TypedShares};
 use swtch_units::TextTable;
 
 /// What was asked for: a policy on a machine of fast and slow cores.
@@ -15,6 +15,8 @@ pub struct Asked<'a> {
     pub slow: u32,
     /// Speedups of the applications.
     pub speedups: &'a [f64],
+    /// Their weights and threads, where they have any.
+    pub demands: Option<&'a [Demand]>,
 }
 
 /// The shares as JSON, `swtch/shares/1`.
@@ -34,66 +36,114 @@ pub fn json(asked: &Asked<'_>, solution: &Solution) -> Value {
         found.insert("mix".to_owned(), json!(solution.mix));
         let letters = (!solution.sequence.is_empty()).then(|| solution.letters());
         found.insert("sequence".to_owned(), json!(letters));
+        let cpus: Vec<f64> = solution.entitled.iter().map(|own| own.cpus).collect();
+        put_demands(found, asked.demands, &cpus);
+        let equal = asked.demands.map(|_| solution.entitled.iter().map(|own| own.share).collect::<Vec<_>>());
+        found.insert("equal_shares".to_owned(), json!(equal));
     }
     found
 }
 
 /// The shares as a table, with what they achieve in a sentence above it.
 pub fn text(asked: &Asked<'_>, solution: &Solution) -> String {
-    let titles = ["application", "speedup", "required", "share", "performance"];
-    let mut table = TextTable::new(titles).right(0);
-    let rows = solution.shares.iter().zip(&solution.required).zip(&solution.performance);
-    for (((share, required), performance), (number, speedup)) in rows.zip((1..).zip(asked.speedups)) {
-        table.row([
-            number.to_string(),
-            format!("{speedup:.3}"),
-            format!("{required:.6}"),
-            format!("{share:.6}"),
-            format!("{performance:.6}"),
-        ]);
+    let weighted: &[&str] =
+        if asked.demands.is_some() { &["weight", "threads", "CPUs", "entitled"] } else { &[] };
+    let titles =
+        ["application", "speedup"].iter().chain(weighted).chain(&["required", "share", "performance"]);
+    let mut table = TextTable::new(titles.copied()).right(0);
+    for (place, speedup) in asked.speedups.iter().enumerate() {
+        let mut cells = vec![(place + 1).to_string(), format!("{speedup:.3}")];
+        if let Some(demand) = asked.demands.and_then(|demands| demands.get(place)) {
+            let own = &solution.entitled[place];
+            cells.extend(demand_cells(demand, own.cpus));
+            cells.push(format!("{:.6}", own.share));
+        }
+        for number in [solution.required[place], solution.shares[place], solution.performance[place]] {
+            cells.push(format!("{number:.6}"));
+        }
+        table.row(cells);
     }
     let heading = format!("{} on {} fast and {} slow cores", asked.policy, asked.fast, asked.slow);
     let mut text = format!("{}\n{}", sentence(&solution.metrics), table.under(&heading));
-    if let Some(mix) = solution.mix {
-        text.push_str(&format!(
-            "In the long run {:.2} % of the throughput allocation, the rest max-fair.\n",
-            100.0 * mix
-        ));
-    }
+    text.push_str(&mix_sentence(solution.mix));
     if !solution.sequence.is_empty() {
         text.push_str(&format!("First intervals (P max-perf, f max-fair): {}\n", solution.letters()));
     }
     text
 }
 
+/// What was asked for on a machine with several kinds of cores.
+#[derive(Clone, Debug)]
+pub struct TypedAsked<'a> {
+    /// The policy's name.
+    pub policy: &'a str,
+    /// What everyone keeps, where the policy has a guarantee.
+    pub min_fairness: Option<f64>,
+    /// The names of the kinds.
+    pub names: &'a [String],
+    /// Weights and threads of the applications, where they have any.
+    pub demands: Option<&'a [Demand]>,
+    /// How deviations are computed.
+    pub ddof: Ddof,
+}
+
 /// Shares on a machine with several kinds of cores, as JSON.
-pub fn typed_json(min_fairness: f64, shares: &TypedShares, ddof: Ddof) -> Value {
+pub fn typed_json(asked: &TypedAsked<'_>, shares: &TypedShares) -> Value {
     let mut found = json!({
         "schema": "swtch/shares/1",
-        "policy": "min-fair",
-        "min_fairness_asked": min_fairness,
+        "policy": asked.policy,
+        "min_fairness_asked": asked.min_fairness,
         "shares": shares.shares,
         "performance": shares.performance,
+        "mix": shares.mix,
     });
     if let Some(found) = found.as_object_mut() {
-        put(found, &Metrics::of(&shares.performance, ddof));
+        put(found, &shares.metrics(asked.ddof));
+        put_demands(found, asked.demands, &shares.cpus);
     }
     found
 }
 
 /// The same as a table, a column for each kind.
-pub fn typed_text(names: &[String], shares: &TypedShares, ddof: Ddof) -> String {
-    let kinds = names.iter().map(String::as_str);
-    let titles = std::iter::once("application").chain(kinds).chain(["performance"]);
+pub fn typed_text(asked: &TypedAsked<'_>, shares: &TypedShares) -> String {
+    let weighted: &[&str] = if asked.demands.is_some() { &["weight", "threads", "CPUs"] } else { &[] };
+    let kinds = asked.names.iter().map(String::as_str);
+    let titles = ["application"].iter().chain(weighted).copied().chain(kinds).chain(["performance"]);
     let mut table = TextTable::new(titles).right(0);
-    for ((row, performance), number) in shares.shares.iter().zip(&shares.performance).zip(1..) {
-        let mut cells = vec![number.to_string()];
+    for (place, (row, performance)) in shares.shares.iter().zip(&shares.performance).enumerate() {
+        let mut cells = vec![(place + 1).to_string()];
+        if let Some(demand) = asked.demands.and_then(|demands| demands.get(place)) {
+            cells.extend(demand_cells(demand, shares.cpus[place]));
+        }
         cells.extend(row.iter().map(|share| format!("{share:.6}")));
         cells.push(format!("{performance:.6}"));
         table.row(cells);
     }
-    let heading = "Fraction of the time on each kind of core";
-    format!("{}\n{}", sentence(&Metrics::of(&shares.performance, ddof)), table.under(heading))
+    let heading = match asked.demands {
+        Some(_) => "Fraction of the time of each thread on each kind of core",
+        None => "Fraction of the time on each kind of core",
+    };
+    let text = format!("{}\n{}", sentence(&shares.metrics(asked.ddof)), table.under(heading));
+    text + &mix_sentence(shares.mix)
+}
+
+fn demand_cells(demand: &Demand, cpus: f64) -> [String; 3] {
+    [format!("{:.3}", demand.weight), demand.threads.to_string(), format!("{cpus:.3}")]
+}
+
+fn mix_sentence(mix: Option<f64>) -> String {
+    mix.map_or(String::new(), |mix| {
+        format!("In the long run {:.2} % of the throughput allocation, the rest max-fair.\n", 100.0 * mix)
+    })
+}
+
+/// Weights, threads and the CPU time that they entitle to; `null` where there are none.
+fn put_demands(found: &mut Map<String, Value>, demands: Option<&[Demand]>, cpus: &[f64]) {
+    let weights: Option<Vec<f64>> = demands.map(|all| all.iter().map(|one| one.weight).collect());
+    let threads: Option<Vec<u32>> = demands.map(|all| all.iter().map(|one| one.threads).collect());
+    found.insert("weights".to_owned(), json!(weights));
+    found.insert("threads".to_owned(), json!(threads));
+    found.insert("cpus".to_owned(), json!(demands.map(|_| cpus)));
 }
 
 fn put(found: &mut Map<String, Value>, metrics: &Metrics) {

@@ -23,8 +23,9 @@ fn interval(criterion: &mut Criterion, name: &str, counts: &[u32], policy: Polic
                     usage.work[kind] += (6e8 * speedup) as u64;
                 }
                 usage.busy += 1;
+                usage.weight += 100;
             }
-            black_box(controller.step(black_box(&totals)).expect("shares")[0].shares[0])
+            black_box(controller.step(black_box(&totals), |_| None).expect("shares")[0].shares[0])
         });
     });
 }

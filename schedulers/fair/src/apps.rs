@@ -40,6 +40,20 @@ impl Apps {
         }
     }
 
+    /// Its own weight, 1 for the usual 100: a cgroup's `cpu.weight`. `None` for processes, whose weights are those of their tasks, and where
+    /// the controller `cpu` is not on.
+    pub fn weight(&self, app: AppId) -> Option<f64> {
+        match self {
+            Self::Processes => None,
+            Self::Groups { root, known } => {
+                let path = group(root, known, app)?;
+                let file = root.join(path).join("cpu.weight");
+                let weight = fs::read_to_string(file).ok()?.trim().parse::<f64>().ok()?;
+                (weight > 0.0).then_some(weight / 100.0)
+            }
+        }
+    }
+
     /// Whether it is still there.
     pub fn is_there(&self, app: AppId) -> bool {
         match self {
@@ -87,7 +101,7 @@ mod tests {
     fn processes_have_their_commands() {
         let own = AppId::from(std::process::id());
         assert!(Apps::Processes.is_there(own) && Apps::Processes.name(own).is_some());
-        assert!(!Apps::Processes.is_there(AppId::MAX));
+        assert!(!Apps::Processes.is_there(AppId::MAX) && Apps::Processes.weight(own).is_none());
     }
 
     #[test]
@@ -99,6 +113,10 @@ mod tests {
         fs::create_dir_all(&inner).unwrap();
         let job = number(&inner).unwrap();
         assert_eq!(apps.name(job).as_deref(), Some("batch/job"));
+        assert_eq!(apps.weight(job), None, "without the controller");
+        fs::write(inner.join("cpu.weight"), "250\n").unwrap();
+        assert_eq!(apps.weight(job), Some(2.5));
+        fs::remove_file(inner.join("cpu.weight")).unwrap();
         fs::remove_dir(&inner).unwrap();
         assert!(!apps.is_there(job));
     }

@@ -5,7 +5,7 @@ use crate::sharing::{Sharing, SharingError};
 use crate::source::SpeedupSource;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
-use swtch_fairness::{FairnessError, Policy};
+use swtch_fairness::{Demand, FairnessError, Policy};
 
 /// A process, or a cgroup, by its number.
 pub type AppId = u64;
@@ -17,6 +17,8 @@ pub struct Decision {
     pub app: AppId,
     /// Its tasks that were busy; they share alike.
     pub tasks: u32,
+    /// Its weight, 1 for one task of nice 0: a process's is the sum of its tasks'.
+    pub weight: f64,
     /// Its speedup on every kind of core over the slowest; `None` while it is not known.
     pub speedups: Option<ByKind<f64>>,
     /// The part of its own CPU time that it is to spend on every kind of core; together 1.
@@ -24,6 +26,16 @@ pub struct Decision {
     /// What it had in the interval before.
     pub used: Usage,
 }
+
+impl Decision {
+    /// What it asks for.
+    pub(crate) fn demand(&self) -> Demand {
+        Demand { weight: self.weight, threads: self.tasks }
+    }
+}
+
+/// The weight of a task of nice 0, as the kernel counts it for a scheduler.
+const NICE_0: f64 = 100.0;
 
 /// Computes shares, interval by interval.
 #[derive(Debug)]
@@ -55,25 +67,70 @@ impl<S: SpeedupSource> Controller<S> {
     }
 
     /// Sees the totals of all applications at the end of an interval, and computes the shares of those that were busy. As long as one's
-    /// speedup is not known all share alike.
+    /// speedup is not known it has what its weight entitles it to. `weight` says an application's own weight, where it has one as a
+    /// whole; its tasks' weights add up otherwise.
     ///
     /// # Errors
     /// When the policy's parameters cannot be.
-    pub fn step(&mut self, totals: &[(AppId, Usage)]) -> Result<&[Decision], FairnessError> {
+    pub fn step(
+        &mut self,
+        totals: &[(AppId, Usage)],
+        weight: impl Fn(AppId) -> Option<f64>,
+    ) -> Result<&[Decision], FairnessError> {
         self.decisions.clear();
         for (app, total) in totals {
             let used = total.since(&self.seen.insert(*app, *total).unwrap_or_default());
             self.source.observe(*app, &used);
-            if used.busy > 0 {
-                let (tasks, speedups) = (used.busy as u32, self.source.speedups(*app));
-                self.decisions.push(Decision { app: *app, tasks, speedups, shares: ByKind::default(), used });
-            }
+            self.decide_about(*app, used, weight(*app));
         }
         self.forget_others(totals);
-        if !self.decisions.is_empty() {
-            self.sharing.share(&mut self.decisions, self.source.is_sampled())?;
-        }
+        self.share()?;
         Ok(&self.decisions)
+    }
+
+    /// Within an interval: computes the shares again if an application has become busy that was not there, or one has gone. Of the others, what
+    /// the last interval said holds. `None` when all are there still, and no other.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn revise(
+        &mut self,
+        totals: &[(AppId, Usage)],
+        weight: impl Fn(AppId) -> Option<f64>,
+    ) -> Result<Option<&[Decision]>, FairnessError> {
+        let before = self.decisions.len();
+        self.decisions.retain(|decision| totals.iter().any(|(app, _)| *app == decision.app));
+        let mut has_changed = self.decisions.len() != before;
+        for (app, total) in totals {
+            let used = total.since(&self.seen.get(app).copied().unwrap_or_default());
+            if used.busy > 0 && !self.decisions.iter().any(|decision| decision.app == *app) {
+                self.decide_about(*app, used, weight(*app));
+                has_changed = true;
+            }
+        }
+        if !has_changed {
+            return Ok(None);
+        }
+        self.share()?;
+        Ok(Some(&self.decisions))
+    }
+
+    fn decide_about(&mut self, app: AppId, used: Usage, weight: Option<f64>) {
+        if used.busy == 0 {
+            return;
+        }
+        let (tasks, speedups) = (used.busy as u32, self.source.speedups(app));
+        // Where the kernel said nothing of weights, all are alike.
+        let of_tasks = if used.weight > 0 { used.weight as f64 / NICE_0 } else { f64::from(tasks) };
+        let weight = weight.unwrap_or(of_tasks);
+        self.decisions.push(Decision { app, tasks, weight, speedups, shares: ByKind::default(), used });
+    }
+
+    fn share(&mut self) -> Result<(), FairnessError> {
+        if self.decisions.is_empty() {
+            return Ok(());
+        }
+        self.sharing.share(&mut self.decisions, self.source.is_sampled())
     }
 
     /// The shares that all get when all share alike; for applications that nothing is known of.
@@ -104,6 +161,11 @@ mod tests {
     use crate::source::Counted;
     use swtch_fairness::{Allocator, Cores, keep_least};
     const MS: u64 = 1_000_000;
+
+    /// Weights are those of tasks.
+    fn own(_app: AppId) -> Option<f64> {
+        None
+    }
 
     /// Totals after `intervals` of 2 s in which applications of these speedups ran on every kind of core.
     fn totals<const N: usize>(speedups: &[[f64; N]], intervals: u64) -> Vec<(AppId, Usage)> {
@@ -146,14 +208,51 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_favoured_before_all_are_known() {
+    fn one_that_is_not_known_has_its_part_and_the_others_share_the_rest() {
         let mut controller = controller(Policy::MaxPerf);
         let mut first = totals(&[[3.0], [2.0], [1.5], [1.4], [1.3], [1.2]], 1);
         first[5].1.work[1] = 0;
-        let decisions = controller.step(&first).unwrap();
-        assert!(
-            decisions.iter().all(|decision| (decision.shares[0] - 1.0 / 3.0).abs() < 1e-9),
-            "{decisions:?}"
+        let decisions = controller.step(&first, own).unwrap();
+        let fast: Vec<f64> = decisions.iter().map(|decision| decision.shares[0]).collect();
+        // Two fast cores less a third of one, to those that gain most; the others keep their least share.
+        assert!((fast[5] - 1.0 / 3.0).abs() < 0.02 && fast[0] > 0.9 && fast[1] > 0.5, "{fast:?}");
+        assert!((fast.iter().sum::<f64>() - 2.0).abs() < 1e-9 && fast[4] <= LEAST_SHARE + 0.01, "{fast:?}");
+    }
+
+    #[test]
+    fn weights_count_for_tasks_and_for_whole_applications() {
+        let mut both = totals(&[[2.0]; 6], 1);
+        both[0].1.weight = 335;
+        both[1..].iter_mut().for_each(|(_, usage)| usage.weight = 100);
+        let fast = |decisions: &[Decision]| decisions[0].shares[0] / decisions[1].shares[0];
+        assert!((fast(controller(Policy::MaxFair).step(&both, own).unwrap()) - 3.35).abs() < 1e-9);
+        let weight = |app: AppId| Some(if app == 0 { 2.0 } else { 1.0 });
+        assert!((fast(controller(Policy::MaxFair).step(&both, weight).unwrap()) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn who_comes_or_goes_within_an_interval_has_the_shares_computed_again() {
+        let mut controller = controller(Policy::MaxFair);
+        let six = totals(&[[2.0]; 6], 1);
+        controller.step(&six, own).unwrap();
+        // Six have gone on, none is new.
+        assert_eq!(controller.revise(&totals(&[[2.0]; 6], 1), own).unwrap(), None);
+        let fast =
+            |found: Option<&[Decision]>| found.unwrap().iter().map(|one| one.shares[0]).collect::<Vec<_>>();
+        // One is gone: as many fast cores for five.
+        let found = fast(controller.revise(&six[..5], own).unwrap());
+        assert!(found.len() == 5 && found.iter().all(|share| (share - 0.4).abs() < 1e-9), "{found:?}");
+        // Two others come, of which one has done little yet; seven would share six cores.
+        let mut later = six[..5].to_vec();
+        later.push((8, Usage { busy: 1, weight: 100, ran_ns: [300 * MS, 0, 0, 0], ..Usage::default() }));
+        later.push((9, Usage { ran_ns: [MS, 0, 0, 0], ..Usage::default() }));
+        let found = fast(controller.revise(&later, own).unwrap());
+        assert!(found.len() == 6 && found.iter().all(|share| (share - 1.0 / 3.0).abs() < 1e-9), "{found:?}");
+        assert_eq!(controller.revise(&later, own).unwrap(), None);
+        // The end of the interval counts all of it.
+        assert_eq!(
+            controller.step(&later, own).unwrap().iter().find(|one| one.app == 8).unwrap().used.ran_ns[0],
+            300 * MS
         );
     }
 
@@ -163,9 +262,10 @@ mod tests {
         let policy = Policy::MinFair { min_fairness: 0.85 };
         let mut controller = controller(policy);
         for interval in 1..4 {
-            controller.step(&totals(&speedups.map(|speedup| [speedup]), interval)).unwrap();
+            controller.step(&totals(&speedups.map(|speedup| [speedup]), interval), own).unwrap();
         }
-        let decisions = controller.step(&totals(&speedups.map(|speedup| [speedup]), 4)).unwrap().to_vec();
+        let decisions =
+            controller.step(&totals(&speedups.map(|speedup| [speedup]), 4), own).unwrap().to_vec();
         let mut expected = vec![0.0; 6];
         Allocator::new().allocate(Cores::new(2, 4).unwrap(), &speedups, &policy, &mut expected).unwrap();
         let budget = expected.iter().sum();
@@ -181,7 +281,7 @@ mod tests {
         let mut both = totals(&[[3.0], [1.5], [2.0]], 1);
         both[0].1.busy = 3;
         both[2].1.busy = 0;
-        let decisions = controller.step(&both).unwrap();
+        let decisions = controller.step(&both, own).unwrap();
         assert_eq!(decisions.len(), 2);
         // Four tasks on two fast cores: three of them could use 2 x 0.96 at most, the fourth keeps its least share.
         let sum: f64 = decisions.iter().map(|decision| decision.shares[0] * f64::from(decision.tasks)).sum();
@@ -192,8 +292,8 @@ mod tests {
     #[test]
     fn who_has_gone_is_forgotten() {
         let mut controller = controller(Policy::MaxFair);
-        controller.step(&totals(&[[2.0], [2.0]], 1)).unwrap();
-        controller.step(&totals(&[[2.0]], 2)).unwrap();
+        controller.step(&totals(&[[2.0], [2.0]], 1), own).unwrap();
+        controller.step(&totals(&[[2.0]], 2), own).unwrap();
         let speedups = |app| controller.source().speedups(app);
         assert_eq!((speedups(0), speedups(1)), (Some([2.0, 1.0, 0.0, 0.0]), None));
     }
@@ -223,7 +323,7 @@ mod tests {
         ] {
             let mut controller =
                 Controller::new(&COUNTS, policy, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
-            let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
+            let found = performance(controller.step(&totals(&SPEEDUPS, 1), own).unwrap());
             assert!(
                 found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5),
                 "{found:?}"
@@ -231,7 +331,7 @@ mod tests {
         }
         let mut controller =
             Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
-        let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
+        let found = performance(controller.step(&totals(&SPEEDUPS, 1), own).unwrap());
         assert!((found.iter().sum::<f64>() / 4.0 - 1.104_147).abs() < 1e-6, "{found:?}");
     }
 
@@ -241,10 +341,14 @@ mod tests {
         let mut controller = Controller::new(&COUNTS, policy, Counted::by("a test", 3)).unwrap();
         let mut first = totals(&SPEEDUPS, 1);
         first[3].1.work[1] = 0;
-        let decisions = controller.step(&first).unwrap();
-        assert!(decisions.iter().all(|decision| decision.shares == [0.25, 0.25, 0.5, 0.0]), "{decisions:?}");
+        let decisions = controller.step(&first, own).unwrap();
+        let off = |decision: &Decision| {
+            let pairs = decision.shares.iter().zip([0.25, 0.25, 0.5, 0.0]);
+            pairs.map(|(share, part)| (share - part).abs()).fold(0.0, f64::max)
+        };
+        assert!(off(&decisions[3]) < 1e-9 && off(&decisions[0]) > 0.1, "{decisions:?}");
         assert_eq!(controller.equal_shares(), [0.25, 0.25, 0.5, 0.0]);
-        let decisions = controller.step(&totals(&SPEEDUPS, 2)).unwrap();
+        let decisions = controller.step(&totals(&SPEEDUPS, 2), own).unwrap();
         for decision in decisions {
             assert!(decision.shares[..3].iter().all(|share| *share >= LEAST_SHARE - 1e-9), "{decision:?}");
             assert!((decision.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{decision:?}");
@@ -259,7 +363,7 @@ mod tests {
             Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
         let mut all = totals(&SPEEDUPS, 1);
         all[3].1.busy = 5;
-        let decisions = controller.step(&all).unwrap();
+        let decisions = controller.step(&all, own).unwrap();
         for (kind, count) in COUNTS.iter().enumerate() {
             // Eight tasks on four cores: each runs half of the time.
             let used: f64 = decisions.iter().map(|one| one.shares[kind] * f64::from(one.tasks) / 2.0).sum();
@@ -269,7 +373,7 @@ mod tests {
 
     #[test]
     fn policies_for_two_kinds_are_refused_with_a_way_out() {
-        for name in ["similar-min-fair", "uni-fair", "r-fair"] {
+        for name in ["similar-min-fair", "equal-speedup"] {
             let policy = Policy::from_name(name).unwrap();
             let error =
                 Controller::new(&COUNTS, policy, MeasuredSpeedups(Vec::new())).err().unwrap().to_string();

@@ -22,6 +22,32 @@ pub enum KindsError {
         "the CPUs here are all of one kind, as far as the machine says; name the fast ones with --fast 0-1 (and, to try it, slow the others down with --throttle-slow 2)"
     )]
     AllAlike,
+    /// The kernel says nothing of a CPU's capacity.
+    #[error(
+        "--kinds kernel: /sys/devices/system/cpu/cpu{cpu}/cpu_capacity is not there; the kernel has it where the firmware describes capacities, as on Arm and RISC-V; name the kinds with --kinds 0/1-2/3-5"
+    )]
+    NoCapacity {
+        /// Which.
+        cpu: u32,
+    },
+    /// The kernel says that all CPUs have the same capacity, or nearly.
+    #[error(
+        "--kinds kernel: the capacities of the CPUs here (/sys/devices/system/cpu/cpu*/cpu_capacity) are {least} to {most}, which is one kind; name the kinds with --kinds 0/1-2/3-5"
+    )]
+    EqualCapacities {
+        /// The least.
+        least: u32,
+        /// The most.
+        most: u32,
+    },
+    /// Capacities make more kinds than are told apart.
+    #[error(
+        "--kinds kernel: capacities make {found} kinds of CPUs, and at most {KINDS} are told apart; name them with --kinds 0/1-2/3-5"
+    )]
+    TooManyCapacities {
+        /// How many there are.
+        found: usize,
+    },
     /// A CPU that was named is not there.
     #[error("there is no CPU {cpu} here; there are {present}")]
     NoSuchCpu {
@@ -82,14 +108,38 @@ impl Kinds {
     /// # Errors
     /// When they are all alike.
     pub fn of(cpus: &[Cpu]) -> Result<Self, KindsError> {
-        if let Some(kinds) = by_capacity(cpus) {
-            return Ok(kinds);
+        if cpus.iter().all(|cpu| !cpu.online || cpu.capacity.is_some()) {
+            let kinds = by_capacity(cpus);
+            if (3..=KINDS).contains(&kinds.len()) {
+                return Ok(Self(kinds));
+            }
         }
         if !cpus.iter().any(|cpu| cpu.kind == CoreKind::Efficiency) {
             return Err(KindsError::AllAlike);
         }
         let (fast, slow) = split(cpus, |cpu| cpu.kind == CoreKind::Performance);
         if fast.cpus().is_empty() { Err(KindsError::AllAlike) } else { Ok(Self(vec![fast, slow])) }
+    }
+
+    /// What the kernel says of capacities alone (`/sys/devices/system/cpu/cpu*/cpu_capacity`): two to four kinds, each below nine tenths of the one
+    /// before.
+    ///
+    /// # Errors
+    /// When a CPU has no such file, or capacities make one kind or more than four.
+    pub fn of_kernel(cpus: &[Cpu]) -> Result<Self, KindsError> {
+        if let Some(cpu) = cpus.iter().find(|cpu| cpu.online && cpu.capacity.is_none()) {
+            return Err(KindsError::NoCapacity { cpu: cpu.id });
+        }
+        let known = || cpus.iter().filter_map(|cpu| cpu.capacity);
+        let kinds = by_capacity(cpus);
+        match kinds.len() {
+            0 | 1 => {
+                let (least, most) = (known().min().unwrap_or(0), known().max().unwrap_or(0));
+                Err(KindsError::EqualCapacities { least, most })
+            }
+            found if found > KINDS => Err(KindsError::TooManyCapacities { found }),
+            _ => Ok(Self(kinds)),
+        }
     }
 
     /// Two kinds, the fast CPUs named.
@@ -158,11 +208,8 @@ fn all_present(cpus: &[Cpu], named: &CpuList) -> Result<(), KindsError> {
     }
 }
 
-/// Three or four kinds of clearly different capacity. Of what is switched off nothing is known: it counts as slow.
-fn by_capacity(cpus: &[Cpu]) -> Option<Kinds> {
-    if cpus.iter().any(|cpu| cpu.online && cpu.capacity.is_none()) {
-        return None;
-    }
+/// CPUs of clearly different capacity, from the most. Of what is switched off nothing is known: it counts as slow.
+fn by_capacity(cpus: &[Cpu]) -> Vec<CpuList> {
     let mut ordered: Vec<&Cpu> = cpus.iter().collect();
     ordered.sort_by_key(|cpu| std::cmp::Reverse(cpu.capacity.unwrap_or(0)));
     let capacity = |cpu: &Cpu| u64::from(cpu.capacity.unwrap_or(0));
@@ -176,7 +223,7 @@ fn by_capacity(cpus: &[Cpu]) -> Option<Kinds> {
             _ => kinds.push(vec![cpu]),
         }
     }
-    (3..=KINDS).contains(&kinds.len()).then(|| Kinds(kinds.into_iter().map(list).collect()))
+    kinds.into_iter().map(list).collect()
 }
 
 #[cfg(test)]
@@ -224,6 +271,32 @@ mod tests {
         let mut off = with_capacities(&[1024, 620, 250]);
         off.push(Cpu { id: 3, ..Cpu::default() });
         assert_eq!(written(Kinds::of(&off)), "0/1/2-3");
+    }
+
+    #[test]
+    fn the_kernel_alone_says_which_are_of_which_kind_or_that_it_does_not_know() {
+        let of = |capacities: &[u32]| written(Kinds::of_kernel(&with_capacities(capacities)));
+        assert_eq!(of(&[1024, 1024, 446, 446, 446, 446]), "0-1/2-5");
+        assert_eq!(of(&[250, 250, 620, 1024, 620]), "3/2,4/0-1");
+        assert!(
+            of(&[1024, 1000]).starts_with("--kinds kernel: the capacities of the CPUs here"),
+            "{}",
+            of(&[1024, 1000])
+        );
+        assert!(of(&[1024, 1000]).contains("are 1000 to 1024, which is one kind"));
+        assert!(
+            of(&[1024, 900, 700, 500, 300]).contains("make 5 kinds"),
+            "{}",
+            of(&[1024, 900, 700, 500, 300])
+        );
+        let mut one_lacks_it = with_capacities(&[1024, 446]);
+        one_lacks_it[1].capacity = None;
+        let said = written(Kinds::of_kernel(&one_lacks_it));
+        assert!(said.contains("/sys/devices/system/cpu/cpu1/cpu_capacity is not there"), "{said}");
+        // What is switched off need not have it.
+        one_lacks_it[1].online = false;
+        one_lacks_it.push(Cpu { id: 2, online: true, capacity: Some(500), ..Cpu::default() });
+        assert_eq!(written(Kinds::of_kernel(&one_lacks_it)), "0/1-2");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const SOURCE: Source =
 #[derive(Debug, Parser)]
 #[command(name = "scx_fair", version, after_long_help = MORE)]
 struct Args {
-    /// The policy that shares out the fast cores. With three or four kinds of cores: min-fair, max-perf or max-fair.
+    /// The policy that shares out the fast cores. With three or four kinds of cores: all but similar-min-fair.
     #[arg(long, value_name = "NAME", default_value = "min-fair", value_parser = POLICIES)]
     policy: String,
     /// What everybody keeps of its performance under max-fair, 0 to 1 (min-fair, similar-min-fair, uni-fair).
@@ -45,8 +45,9 @@ struct Args {
     /// The fast CPUs, e.g. 0-1; by default what the kernel says of capacity and frequency.
     #[arg(long, value_name = "CPUS")]
     fast: Option<CpuList>,
-    /// The CPUs of two to four kinds, from the fastest kind to the slowest, e.g. 0/1-2/3-5; by default what the kernel says.
-    #[arg(long, value_name = "CPUS/CPUS...", conflicts_with = "fast")]
+    /// The CPUs of two to four kinds, from the fastest kind to the slowest, e.g. 0/1-2/3-5; `kernel`: by the capacities that the kernel
+    /// has of them. By default what the kernel says of capacity and frequency.
+    #[arg(long, value_name = "CPUS/CPUS...|kernel", conflicts_with = "fast")]
     kinds: Option<String>,
     /// Take speedups from a file instead of sampling. Each line has a command's name, or * for all others, and its speedup over the
     /// slowest kind of core. With more than two kinds it has a number for each faster kind, the fastest first. With --by-cgroup, a
@@ -81,6 +82,7 @@ Examples:
   scx_fair                                                       min-fair with 85 %, until Ctrl-C
   scx_fair --policy similar-min-fair --similarity 0.2 --for 5m
   scx_fair --policy max-fair --fast 0-1 --throttle-slow 2        where all CPUs are alike
+  scx_fair --kinds kernel                                        big and little CPUs as the kernel has them
   scx_fair --kinds 0/1-2/3-5 --policy max-fair --throttle-slow 2,4     three kinds, named
   scx_fair --speedups speedups.txt --only-cgroup /sys/fs/cgroup/batch.slice --json";
 
@@ -113,6 +115,7 @@ fn prepare(args: &Args) -> Result<Fair, String> {
     let host = Host::read(Path::new("/")).map_err(|error| error.to_string())?;
     let kinds = match (&args.fast, &args.kinds) {
         (Some(fast), _) => Kinds::with_fast(&host.cpus, fast),
+        (None, Some(kinds)) if kinds == "kernel" => Kinds::of_kernel(&host.cpus),
         (None, Some(kinds)) => Kinds::named(&host.cpus, kinds),
         (None, None) => Kinds::of(&host.cpus),
     };

@@ -2,7 +2,7 @@
 
 use crate::controller::Decision;
 use crate::kinds::{ByKind, KINDS};
-use swtch_fairness::{Allocator, CoreTypes, Cores, FairnessError, Policy, keep_least};
+use swtch_fairness::{Allocator, CoreTypes, Cores, Demand, FairnessError, Policy, keep_least_of};
 
 /// Every task keeps so much of its time on every kind of core where speedups are sampled.
 pub(crate) const LEAST_SHARE: f64 = 0.04;
@@ -13,7 +13,7 @@ pub(crate) const LEAST_SHARE: f64 = 0.04;
 pub enum SharingError {
     /// The policy knows two kinds.
     #[error(
-        "{policy} is defined for two kinds of cores, and there are {kinds}; use min-fair, max-perf or max-fair, or name the fast ones and call all others slow: --fast 0-1"
+        "{policy} is defined for two kinds of cores, and there are {kinds}; use min-fair, max-perf, max-fair, uni-fair or r-fair, or name the fast ones and call all others slow: --fast 0-1"
     )]
     TwoKindsOnly {
         /// Which.
@@ -27,23 +27,23 @@ pub enum SharingError {
 }
 
 /// A machine and a policy. Two kinds of cores are shared by the published rules (Kim and Huh, IEEE TC 67(8), 2018). Three and four are
-/// shared by the linear program that takes their place there ([`CoreTypes::min_fair`]).
+/// shared by the linear program that takes their place there ([`CoreTypes::allocate`]).
 #[derive(Debug)]
 pub(crate) struct Sharing {
     counts: Vec<u32>,
     cores: Cores,
     policy: Policy,
     allocator: Allocator,
-    /// Reused: one entry a busy task.
-    speedups: Vec<f64>,
+    /// Reused: one entry an application.
+    speedups: Vec<Option<f64>>,
+    demands: Vec<Demand>,
     shares: Vec<f64>,
 }
 
 impl Sharing {
     /// Of this many cores of every kind, from the fastest to the slowest.
     pub(crate) fn new(counts: &[u32], policy: Policy) -> Result<Self, SharingError> {
-        let several = matches!(policy, Policy::MaxFair | Policy::MaxPerf | Policy::MinFair { .. });
-        if counts.len() > 2 && !several {
+        if counts.len() > 2 && !policy.is_for_any_kinds() {
             return Err(SharingError::TwoKindsOnly { policy: policy.name(), kinds: counts.len() });
         }
         let (fast, others) = counts.split_first().ok_or(FairnessError::NoCores)?;
@@ -53,6 +53,7 @@ impl Sharing {
             policy,
             allocator: Allocator::default(),
             speedups: Vec::new(),
+            demands: Vec::new(),
             shares: Vec::new(),
         })
     }
@@ -62,80 +63,63 @@ impl Sharing {
         self.counts.len()
     }
 
-    /// The shares when this many tasks share alike.
+    /// The shares when this many tasks share alike: of the fastest kind first, so that no slower core is used while a faster one is idle.
     pub(crate) fn equal(&self, tasks: usize) -> ByKind<f64> {
-        if self.kinds() <= 2 {
-            return of_two(self.cores.equal_share(tasks));
-        }
-        let mut shares = ByKind::default();
+        let busy = (tasks as f64).min(self.cores.all());
+        let (mut shares, mut rest) = (ByKind::default(), 1.0_f64);
         for (share, count) in shares.iter_mut().zip(&self.counts) {
-            *share = f64::from(*count) / self.cores.all();
+            *share = (f64::from(*count) / busy).min(rest);
+            rest -= *share;
         }
+        shares[self.kinds() - 1] += rest;
         shares
     }
 
-    /// Writes the shares into the decisions. As long as one's speedups are not known all share alike.
+    /// Writes the shares into the decisions. An application whose speedups are not known has what its weight entitles it to, and the others
+    /// share what is left by the policy.
     pub(crate) fn share(
         &mut self,
         decisions: &mut [Decision],
         is_sampled: bool,
     ) -> Result<(), FairnessError> {
-        let is_known = decisions.iter().all(|decision| decision.speedups.is_some());
-        let policy = if is_known { self.policy } else { Policy::MaxFair };
+        let least = if is_sampled { LEAST_SHARE } else { 0.0 };
+        self.demands.clear();
+        self.demands.extend(decisions.iter().map(Decision::demand));
         if self.kinds() <= 2 {
-            return self.share_two(decisions, &policy, is_sampled);
+            self.share_two(decisions, least)
+        } else {
+            self.share_several(decisions, least)
         }
-        let min_fairness = match policy {
-            Policy::MinFair { min_fairness } => min_fairness,
-            Policy::MaxPerf => 0.0,
-            _ => {
-                let equal = self.equal(decisions.len());
-                for decision in decisions {
-                    decision.shares = equal;
-                }
-                return Ok(());
-            }
-        };
-        let speeds =
-            decisions.iter().filter_map(|decision| Some(decision.speedups?[..self.kinds()].to_vec()));
-        let machine = CoreTypes::new(self.counts.clone(), speeds.collect())?
-            .with_tasks(decisions.iter().map(|decision| decision.tasks).collect())?
-            .keeping(if is_sampled { LEAST_SHARE } else { 0.0 });
-        let found = machine.min_fair(min_fairness)?;
-        for (decision, shares) in decisions.iter_mut().zip(found.shares) {
+    }
+
+    fn share_several(&self, decisions: &mut [Decision], least: f64) -> Result<(), FairnessError> {
+        let speeds = |decision: &Decision| decision.speedups.unwrap_or([1.0; KINDS])[..self.kinds()].to_vec();
+        let machine = CoreTypes::new(self.counts.clone(), decisions.iter().map(speeds).collect())?
+            .with_demands(self.demands.clone())?
+            .with_unknown(decisions.iter().map(|decision| decision.speedups.is_none()).collect())?
+            .keeping(least);
+        let found = machine.allocate(&self.policy)?;
+        for (decision, shares) in decisions.iter_mut().zip(found.own_shares()) {
             decision.shares = ByKind::default();
-            for (own, share) in decision.shares.iter_mut().zip(shares) {
-                // Of the application's own time, not of the clock's.
-                *own = share / machine.occupancy();
-            }
+            decision.shares[..shares.len()].copy_from_slice(&shares);
         }
         Ok(())
     }
 
-    fn share_two(
-        &mut self,
-        decisions: &mut [Decision],
-        policy: &Policy,
-        is_sampled: bool,
-    ) -> Result<(), FairnessError> {
+    fn share_two(&mut self, decisions: &mut [Decision], least: f64) -> Result<(), FairnessError> {
         self.speedups.clear();
-        for decision in &*decisions {
-            let speedup = decision.speedups.filter(|_| *policy != Policy::MaxFair).map_or(1.0, |of| of[0]);
-            self.speedups.extend(std::iter::repeat_n(speedup, decision.tasks as usize));
-        }
+        self.speedups.extend(decisions.iter().map(|decision| decision.speedups.map(|speedups| speedups[0])));
         self.shares.clear();
-        self.shares.resize(self.speedups.len(), 0.0);
-        self.allocator.allocate(self.cores, &self.speedups, policy, &mut self.shares)?;
-        if is_sampled {
-            let budget = self.shares.iter().sum();
-            keep_least(&mut self.shares, LEAST_SHARE, budget);
+        self.shares.resize(decisions.len(), 0.0);
+        let Self { allocator, shares, .. } = self;
+        allocator.allocate_known(self.cores, &self.speedups, &self.demands, &self.policy, shares)?;
+        if least > 0.0 {
+            let cpus = |place: usize| allocator.entitled()[place].cpus;
+            let budget = shares.iter().enumerate().map(|(place, share)| share * cpus(place)).sum();
+            keep_least_of(shares, cpus, least, budget);
         }
-        let mut rest = self.shares.as_slice();
-        for decision in decisions {
-            let (own, others) = rest.split_at(decision.tasks as usize);
-            // Within an application all are alike.
-            decision.shares = of_two(own.iter().sum::<f64>() / f64::from(decision.tasks));
-            rest = others;
+        for (decision, share) in decisions.iter_mut().zip(&*shares) {
+            decision.shares = of_two(*share);
         }
         Ok(())
     }

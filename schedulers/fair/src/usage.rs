@@ -11,11 +11,13 @@ pub struct Usage {
     pub work: ByKind<u64>,
     /// Sum over intervals of its tasks that were busy.
     pub busy: u64,
+    /// Sum of their weights, 100 for nice 0.
+    pub weight: u64,
 }
 
 impl Usage {
     /// The size of `struct usage`.
-    pub const BYTES: usize = 8 * (2 * KINDS + 2);
+    pub const BYTES: usize = 8 * (2 * KINDS + 3);
 
     /// From the bytes of the BPF half.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -25,8 +27,8 @@ impl Usage {
             .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
         let mut next = || words.next().unwrap_or_default();
         let (ran_ns, work) = (std::array::from_fn(|_| next()), std::array::from_fn(|_| next()));
-        let (_reported, busy) = (next(), next());
-        Some(Self { ran_ns, work, busy })
+        let (_reported, busy, weight) = (next(), next(), next());
+        Some(Self { ran_ns, work, busy, weight })
     }
 
     /// What has been added since `earlier`; entries that the BPF half has made again count from nothing.
@@ -39,6 +41,7 @@ impl Usage {
             ran_ns: std::array::from_fn(|kind| self.ran_ns[kind] - earlier.ran_ns[kind]),
             work: std::array::from_fn(|kind| self.work[kind].saturating_sub(earlier.work[kind])),
             busy: self.busy.saturating_sub(earlier.busy),
+            weight: self.weight.saturating_sub(earlier.weight),
         }
     }
 }
@@ -49,8 +52,8 @@ mod tests {
 
     #[test]
     fn bytes_are_words_in_the_order_of_the_source() {
-        let bytes: Vec<u8> = (1..=10_u64).flat_map(u64::to_ne_bytes).collect();
-        let usage = Usage { ran_ns: [1, 2, 3, 4], work: [5, 6, 7, 8], busy: 10 };
+        let bytes: Vec<u8> = (1..=11_u64).flat_map(u64::to_ne_bytes).collect();
+        let usage = Usage { ran_ns: [1, 2, 3, 4], work: [5, 6, 7, 8], busy: 10, weight: 11 };
         assert_eq!(Usage::parse(&bytes), Some(usage));
         assert_eq!(Usage::parse(&bytes[1..]), None);
     }

@@ -1,7 +1,7 @@
 //! Next to the BPF half: sets it up, hands it the shares, reports what was decided.
 
 use crate::apps::Apps;
-use crate::controller::{AppId, Controller};
+use crate::controller::{AppId, Controller, Decision};
 use crate::events;
 use crate::kinds::{ByKind, KINDS, Kinds};
 use crate::names::NamedNumbers;
@@ -133,7 +133,7 @@ impl Fair {
 
     /// What holds for applications without an order of their own, and which interval this is.
     fn set_general(&self, running: &Running) -> Result<(), SchedulerError> {
-        let mut value = self.order(&self.controller.equal_shares(), &NOT_AT_ALL).to_vec();
+        let mut value = self.order(&self.controller.equal_shares(), &NOT_AT_ALL, OWN_WEIGHT).to_vec();
         value.extend(self.interval.to_ne_bytes());
         value.extend(((self.plan.interval.as_nanos() as f64 * BUSY) as u64).to_ne_bytes());
         update(running, "generals", &0_u32.to_ne_bytes(), &value)
@@ -150,8 +150,16 @@ impl Fair {
         slowdown
     }
 
-    fn order(&self, shares: &ByKind<f64>, slowdown: &ByKind<f64>) -> [u8; ORDER_BYTES] {
-        order(&shares[..self.controller.kinds()], slowdown)
+    fn order(&self, shares: &ByKind<f64>, slowdown: &ByKind<f64>, weight: f64) -> [u8; ORDER_BYTES] {
+        order(&shares[..self.controller.kinds()], slowdown, weight)
+    }
+
+    /// The weight of each of an application's tasks, where it is the application that has one.
+    fn task_weight(&self, decision: &Decision) -> f64 {
+        match self.apps.weight(decision.app) {
+            Some(weight) => weight / f64::from(decision.tasks.max(1)),
+            None => OWN_WEIGHT,
+        }
     }
 
     /// New applications are slowed down at once, not with the next shares.
@@ -161,7 +169,7 @@ impl Fair {
         }
         for app in apps(running)? {
             if !self.slowed.contains(&app) {
-                let value = self.order(&self.controller.equal_shares(), &self.slowdown(app));
+                let value = self.order(&self.controller.equal_shares(), &self.slowdown(app), OWN_WEIGHT);
                 update(running, "orders", &app.to_ne_bytes(), &value)?;
                 self.slowed.insert(app);
             }
@@ -191,31 +199,64 @@ impl Fair {
 
     /// The end of an interval: usage in, shares out.
     fn control(&mut self, running: &Running) -> Result<Map<String, Value>, SchedulerError> {
+        let whole = Instant::now();
         let totals = self.totals(running)?;
         let start = Instant::now();
-        let decisions = self
-            .controller
-            .step(&totals)
-            .map_err(|error| SchedulerError::Worker(error.to_string()))?
-            .to_vec();
+        let apps = Rc::clone(&self.apps);
+        let found = self.controller.step(&totals, |app| apps.weight(app)).map(<[Decision]>::to_vec);
+        let decisions = found.map_err(|error| SchedulerError::Worker(error.to_string()))?;
         let controller_ns = start.elapsed().as_nanos() as u64;
         self.interval += 1;
         self.set_general(running)?;
-        let (mut told, kinds) = (Vec::new(), self.controller.kinds());
+        self.give_orders(running, &decisions)?;
+        let whole_ns = whole.elapsed().as_nanos() as u64;
+        Ok(self.decided(&decisions, controller_ns, whole_ns))
+    }
+
+    /// Within an interval: who has come or gone?
+    fn revise(&mut self, running: &Running) -> Result<Option<Map<String, Value>>, SchedulerError> {
+        let whole = Instant::now();
+        let totals = self.totals(running)?;
+        let start = Instant::now();
+        let apps = Rc::clone(&self.apps);
+        let found = self.controller.revise(&totals, |app| apps.weight(app));
+        let found = found.map_err(|error| SchedulerError::Worker(error.to_string()))?;
+        let Some(decisions) = found.map(<[Decision]>::to_vec) else { return Ok(None) };
+        let controller_ns = start.elapsed().as_nanos() as u64;
+        self.set_general(running)?;
+        self.give_orders(running, &decisions)?;
+        let mut fields = self.decided(&decisions, controller_ns, whole.elapsed().as_nanos() as u64);
+        // What they had is of a part of the interval, and is in the whole one's again.
+        fields.insert("within_interval".to_owned(), true.into());
+        Ok(Some(fields))
+    }
+
+    fn give_orders(&self, running: &Running, decisions: &[Decision]) -> Result<(), SchedulerError> {
         for decision in decisions {
-            let value = self.order(&decision.shares, &self.slowdown(decision.app));
+            let slowdown = self.slowdown(decision.app);
+            let value = self.order(&decision.shares, &slowdown, self.task_weight(decision));
             update(running, "orders", &decision.app.to_ne_bytes(), &value)?;
-            told.push(json!({
+        }
+        Ok(())
+    }
+
+    /// What was decided, and how long computing it took, without and with the kernel's maps.
+    fn decided(&self, decisions: &[Decision], controller_ns: u64, whole_ns: u64) -> Map<String, Value> {
+        let kinds = self.controller.kinds();
+        let one = |decision: &Decision| {
+            json!({
                 "app": decision.app, "name": self.apps.name(decision.app), "tasks": decision.tasks,
+                "weight": decision.weight,
                 "speedups": decision.speedups.map(|speedups| speedups[..kinds - 1].to_vec()),
                 "shares": decision.shares[..kinds],
                 "ran_ns": decision.used.ran_ns[..kinds], "work": decision.used.work[..kinds],
-            }));
-        }
-        Ok(Map::from_iter([
+            })
+        };
+        Map::from_iter([
             ("controller_ns".to_owned(), controller_ns.into()),
-            ("applications".to_owned(), told.into()),
-        ]))
+            ("controller_with_maps_ns".to_owned(), whole_ns.into()),
+            ("applications".to_owned(), decisions.iter().map(one).collect::<Vec<_>>().into()),
+        ])
     }
 
     /// What every application has had; those that have gone are taken out of the maps.
@@ -284,30 +325,42 @@ impl Worker for Fair {
             self.next_discovery = elapsed + DISCOVERY;
             self.find_reports(running)?;
             self.slow_down(running)?;
+            if elapsed < self.next
+                && let Some(fields) = self.revise(running)?
+            {
+                report(reporter, elapsed, fields);
+            }
         }
         if elapsed >= self.next {
             self.next = elapsed + self.plan.interval;
             let fields = self.control(running)?;
-            reporter.report(&SchedulerEvent::Note {
-                seconds: elapsed.as_secs_f64(),
-                about: "shares".to_owned(),
-                fields,
-            });
+            report(reporter, elapsed, fields);
         }
         Ok(())
     }
 }
 
+fn report(reporter: &Reporter, elapsed: Duration, fields: Map<String, Value>) {
+    let (seconds, about) = (elapsed.as_secs_f64(), "shares".to_owned());
+    reporter.report(&SchedulerEvent::Note { seconds, about, fields });
+}
+
 /// The size of `struct order` of the BPF half.
-const ORDER_BYTES: usize = 2 * 4 * KINDS;
+const ORDER_BYTES: usize = 4 * ORDER_WORDS;
+/// Shares, slowdowns, the weight of a task, and a word that is not used.
+const ORDER_WORDS: usize = 2 * KINDS + 2;
 /// No task is made slower anywhere.
 const NOT_AT_ALL: ByKind<f64> = [1.0; KINDS];
+/// Tasks go by their own weights.
+const OWN_WEIGHT: f64 = 0.0;
+/// A weight of 1 in the BPF half.
+const NICE_0: f64 = 10_000.0;
 
 /// `struct order` of the BPF half, of a share for every kind of core there is. Shares together are all of the time: what rounding loses is the slowest
 /// kind's.
-fn order(shares: &[f64], slowdown: &ByKind<f64>) -> [u8; ORDER_BYTES] {
+fn order(shares: &[f64], slowdown: &ByKind<f64>, weight: f64) -> [u8; ORDER_BYTES] {
     let part = |number: f64| (number * WHOLE) as u32;
-    let mut words = [0_u32; 2 * KINDS];
+    let mut words = [0_u32; ORDER_WORDS];
     let mut rest = part(1.0);
     if let Some((_, faster)) = shares.split_last() {
         for (word, share) in words.iter_mut().zip(faster) {
@@ -319,6 +372,8 @@ fn order(shares: &[f64], slowdown: &ByKind<f64>) -> [u8; ORDER_BYTES] {
     for (word, slowdown) in words[KINDS..].iter_mut().zip(slowdown) {
         *word = part(*slowdown);
     }
+    // At least 1, as 0 stands for the tasks' own.
+    words[2 * KINDS] = if weight > 0.0 { ((weight * NICE_0) as u32).max(1) } else { 0 };
     let mut bytes = [0; ORDER_BYTES];
     for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
         bytes.copy_from_slice(&word.to_ne_bytes());
@@ -352,12 +407,12 @@ mod tests {
     #[test]
     fn the_shares_of_an_order_are_all_of_the_time() {
         let words = |shares: &[f64]| -> Vec<u32> {
-            let bytes = order(shares, &[1.0, 2.0, 4.0, 1.0]);
+            let bytes = order(shares, &[1.0, 2.0, 4.0, 1.0], 0.5);
             bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
         };
         let whole = 1 << 20;
         assert_eq!(words(&[0.25, 0.75])[..4], [whole / 4, whole / 4 * 3, 0, 0]);
-        assert_eq!(words(&[0.25, 0.75])[4..], [whole, 2 * whole, 4 * whole, whole]);
+        assert_eq!(words(&[0.25, 0.75])[4..], [whole, 2 * whole, 4 * whole, whole, 5000, 0]);
         for shares in [[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0], [1.0, 1e-12, 0.0], [0.7, 0.300_000_1, -1e-7]] {
             assert_eq!(words(&shares)[..3].iter().sum::<u32>(), whole, "{shares:?}");
         }

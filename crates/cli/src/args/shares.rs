@@ -5,15 +5,21 @@ use super::words::{NameAndMeaning, NamesOf};
 use clap::Args;
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
-use swtch_fairness::{Ddof, FairnessError, POLICIES, Parameters, Policy, Variant};
+use swtch_fairness::{Ddof, Demand, FairnessError, POLICIES, Parameters, Policy, Variant};
+use swtch_sim::policies::weight_of;
+
+/// What a thread of nice 0 weighs.
+const NICE_0: f64 = 1024.0;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch shares --fast 2 --slow 4 --speedups 3,2.5,2,1.5,1.2,1 --policy min-fair --min-fairness 0.85\n  \
     swtch shares --fast 1 --slow 2 --speedups 3,2.9,1.5 --policy similar-min-fair --similarity 0.2\n  \
     swtch shares --fast 2 --slow 4 --speedups 3,2.5,2,1.5 --policy guaranteed --threshold 0.85 --json\n  \
+    swtch shares --fast 2 --slow 4 --speedups 3,2,1.5 --nice 0,-5,5 --threads 1,1,4\n  \
     swtch shares --types kinds.json --min-fairness 0.85\n\n\
     A share is the part of an application's own CPU time on fast cores; performance is relative to max-fair.\n\
+    With weights or threads, max-fair is what each application is entitled to by its weight.\n\
     The file of --types: {\"types\": [{\"name\": \"big\", \"cores\": 1}, ...], \"speeds\": [[3, 2, 1], ...]}\n\
     with a row of speeds for each application.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
@@ -27,7 +33,16 @@ pub(crate) struct SharesArgs {
     /// Speed of each application on a fast core over that on a slow one
     #[arg(long, value_name = "S,...", value_delimiter = ',', required_unless_present = "types")]
     pub(crate) speedups: Vec<f64>,
-    /// The policy that shares the fast cores
+    /// Weight of each application, which its threads share [default: its threads]
+    #[arg(long, value_name = "W,...", value_delimiter = ',', conflicts_with = "nice")]
+    pub(crate) weights: Vec<f64>,
+    /// Nice value of each application's threads, -20 to 19; an application weighs what its threads weigh together
+    #[arg(long, value_name = "N,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = clap::value_parser!(i8).range(-20..20))]
+    pub(crate) nice: Vec<i8>,
+    /// Threads of each application [default: 1]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(crate) threads: Vec<u32>,
+    /// The policy that shares the cores; with --types all but similar-min-fair, equal-speedup and equal-slowdown
     #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = NamesOf(policies).try_map(|name| Policy::from_name(&name)))]
     pub(crate) policy: Policy,
     /// Least performance of each application, relative to max-fair (min-fair, similar-min-fair, uni-fair) [default: 0.85; uni-fair: 0]
@@ -65,6 +80,30 @@ pub(crate) struct SharesArgs {
 }
 
 impl SharesArgs {
+    /// Weights and threads of so many applications, where any are given.
+    pub(crate) fn demands(&self, applications: usize) -> Result<Option<Vec<Demand>>, FairnessError> {
+        let given = [
+            ("weights", self.weights.len()),
+            ("nice values", self.nice.len()),
+            ("threads", self.threads.len()),
+        ];
+        for (what, found) in given {
+            if found != 0 && found != applications {
+                return Err(FairnessError::Length { what, found, expected: applications });
+            }
+        }
+        if given.iter().all(|(_, found)| *found == 0) {
+            return Ok(None);
+        }
+        let demand = |place: usize| {
+            let threads = self.threads.get(place).copied().unwrap_or(1);
+            let of_one = self.nice.get(place).map_or(1.0, |nice| f64::from(weight_of(*nice)) / NICE_0);
+            let weight = self.weights.get(place).copied().unwrap_or(of_one * f64::from(threads.max(1)));
+            Demand { weight, threads }
+        };
+        Ok(Some((0..applications).map(demand).collect()))
+    }
+
     /// The policy with what was given for it.
     pub(crate) fn chosen(&self) -> Result<Policy, FairnessError> {
         if self.intervals.is_some() && self.policy.name() != "guaranteed" {

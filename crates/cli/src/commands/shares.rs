@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
 use swtch_fairness::{CoreTypes, Cores, FairnessError, Policy, Solution};
-use swtch_report::shares::{self, Asked};
+use swtch_report::shares::{self, Asked, TypedAsked};
 
 /// Default number of first intervals of guaranteed fairness.
 const INTERVALS: usize = 20;
@@ -22,8 +22,14 @@ pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
     let (fast, slow) = (args.fast.unwrap_or(0), args.slow.unwrap_or(0));
     let intervals = args.intervals.unwrap_or(INTERVALS);
     let cores = Cores::new(fast, slow).map_err(wrong)?;
-    let solution = Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?;
-    let asked = Asked { policy: policy.name(), fast, slow, speedups: &args.speedups };
+    let demands = args.demands(args.speedups.len()).map_err(wrong)?;
+    let solution = match &demands {
+        Some(demands) => Solution::by_weight(cores, &args.speedups, demands, &policy, args.ddof, intervals)
+            .map_err(wrong)?,
+        None => Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?,
+    };
+    let (speedups, demands) = (&args.speedups[..], demands.as_deref());
+    let asked = Asked { policy: policy.name(), fast, slow, speedups, demands };
     if args.json.asked() {
         output::json(&args.json, &shares::json(&asked, &solution))?;
     } else {
@@ -48,13 +54,7 @@ struct Kind {
 }
 
 fn typed(args: &SharesArgs, file: &Path, policy: Policy) -> anyhow::Result<ExitCode> {
-    let Policy::MinFair { min_fairness } = policy else {
-        let words = format!(
-            "machines with several kinds of cores are shared by min-fair only, not by {}",
-            policy.name()
-        );
-        return Err(WrongUsage(words).into());
-    };
+    let wrong = |error: FairnessError| WrongUsage(error.to_string());
     let name = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let kinds: Kinds = serde_json::from_str(&text).with_context(|| {
@@ -63,13 +63,24 @@ fn typed(args: &SharesArgs, file: &Path, policy: Policy) -> anyhow::Result<ExitC
         )
     })?;
     let counts = kinds.types.iter().map(|kind| kind.cores).collect();
-    let machine = CoreTypes::new(counts, kinds.speeds).with_context(|| format!("{name} cannot be shared"))?;
-    let found = machine.min_fair(min_fairness).map_err(|error| WrongUsage(error.to_string()))?;
+    let demands = args.demands(kinds.speeds.len()).map_err(wrong)?;
+    let mut machine =
+        CoreTypes::new(counts, kinds.speeds).with_context(|| format!("{name} cannot be shared"))?;
+    if let Some(demands) = &demands {
+        machine = machine.with_demands(demands.clone()).map_err(wrong)?;
+    }
+    let found = machine.allocate(&policy).map_err(wrong)?;
+    let names: Vec<String> = kinds.types.into_iter().map(|kind| kind.name).collect();
+    let min_fairness = match policy {
+        Policy::MinFair { min_fairness } => Some(min_fairness),
+        _ => None,
+    };
+    let (policy, demands) = (policy.name(), demands.as_deref());
+    let asked = TypedAsked { policy, min_fairness, names: &names, demands, ddof: args.ddof };
     if args.json.asked() {
-        output::json(&args.json, &shares::typed_json(min_fairness, &found, args.ddof))?;
+        output::json(&args.json, &shares::typed_json(&asked, &found))?;
     } else {
-        let names: Vec<String> = kinds.types.into_iter().map(|kind| kind.name).collect();
-        output::print(&shares::typed_text(&names, &found, args.ddof));
+        output::print(&shares::typed_text(&asked, &found));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,20 @@
-//! Fair sharing of fast and slow cores: the policies of `swtch_fairness`, as a scheduler.
+//! Fair sharing of cores of several kinds: the policies of `swtch_fairness`, as a scheduler.
 //!
 //! As the original (Kim and Huh, "Exploring the design space of fair scheduling supports for asymmetric multicore systems", IEEE TC
 //! 67(8), 2018). Time goes in rounds of 30 ms, of which an application is to spend a share on fast cores. A fast core whose application
 //! has had its slice and is ahead swaps it with the one on a slow core that is furthest behind. Every 2 s a controller computes the
 //! shares again from sampled speeds.
+//!
+//! What the slides leave as future work is as in the live scheduler (`schedulers/fair`): up to four kinds of cores, applications of several
+//! tasks, weights by nice values, and applications that come and go, upon which shares are computed again at once. An application's tasks are
+//! those of one application of the workload; without one, those of a process.
 
 mod estimate;
+mod kinds;
+mod options;
+mod sharing;
+
+pub use options::AsymmetricOptions;
 
 use super::placement;
 use crate::error::SimError;
@@ -13,7 +22,10 @@ use crate::hook::Family;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Departure, Policy};
 use estimate::{LEAST_SAMPLE_NS, SpeedupEstimate};
-use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule, keep_least};
+use kinds::{ByKind, Kinds};
+use sharing::Application;
+use std::collections::BTreeMap;
+use swtch_fairness::{Guaranteed, Interval, Policy as Rule};
 
 /// Shares are kept as parts of this.
 const WHOLE: i64 = 1 << 20;
@@ -21,55 +33,30 @@ const WHOLE: i64 = 1 << 20;
 const WORTH_NS: i64 = 1_000_000;
 /// Rounds that a task may be ahead or behind at most: what is older is forgiven.
 const REMEMBERED_ROUNDS: i64 = 8;
-
-/// The original's constants.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AsymmetricOptions {
-    /// A round, ns.
-    pub round_ns: u64,
-    /// Time between computations of the shares, ns.
-    pub interval_ns: u64,
-    /// Speeds are sampled, not known: every application spends at least [`least_share`](Self::least_share) on either kind of core.
-    pub sampled: bool,
-    /// That least share.
-    pub least_share: f64,
-    /// A sample is off by at most this part of it, evenly distributed.
-    pub noise: f64,
-    /// What computing the shares takes each time, ns, on the first CPU.
-    pub controller_ns: u64,
-}
-
-impl Default for AsymmetricOptions {
-    /// 30 ms, 2 s, sampled with at least 4 %, and 0.17 ms for the controller: as published. The noise of 10 % is calibrated: estimates
-    /// are then off by some 2.7 % on average, as published.
-    fn default() -> Self {
-        Self {
-            round_ns: 30_000_000,
-            interval_ns: 2_000_000_000,
-            sampled: true,
-            least_share: 0.04,
-            noise: 0.1,
-            controller_ns: 170_000,
-        }
-    }
-}
+/// The weight of a task of nice 0.
+const NICE_0: u64 = 1024;
 
 #[derive(Clone, Debug, Default)]
 struct Runner {
-    /// Its share of its own time on fast cores, in parts of [`WHOLE`].
-    share: i64,
-    /// Fast time it is owed (positive) or has had too much, ns.
-    lag_ns: i64,
+    /// Its application: a place in [`Asymmetric::estimates`].
+    application: usize,
+    /// Its weight, 1024 for nice 0.
+    weight: u64,
+    /// Its share of its own time on every kind of core, in parts of [`WHOLE`]; together that.
+    shares: ByKind<i64>,
+    /// Time on every kind of core that it is owed (positive) or has had too much, ns; together 0.
+    lag_ns: ByKind<i64>,
     /// Of its present time on the CPU, what is in `lag_ns` already.
     counted_ns: u64,
-    total_ns: u64,
-    estimate: SpeedupEstimate,
+    /// How long it has run, by its weight.
+    virtual_ns: u64,
     alive: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    is_fast: bool,
+    /// Its kind, 0 for the fastest.
+    kind: usize,
     /// It comes here next, whatever else waits.
     handed: Option<u32>,
     /// It runs elsewhere and is on its way here.
@@ -99,8 +86,10 @@ pub struct Asymmetric {
     runners: Vec<Runner>,
     slots: Vec<Slot>,
     waiting: Vec<u32>,
-    fast_type: usize,
-    slow_type: usize,
+    kinds: Kinds,
+    /// Applications by what holds their tasks together: `true` and a place in the workload's table, or `false` and a process.
+    applications: BTreeMap<(bool, u32), usize>,
+    estimates: Vec<SpeedupEstimate>,
     next_control_ns: u64,
     guaranteed: Option<Guaranteed>,
     next_choice_ns: u64,
@@ -117,8 +106,9 @@ impl Asymmetric {
             runners: Vec::new(),
             slots: Vec::new(),
             waiting: Vec::new(),
-            fast_type: 0,
-            slow_type: 0,
+            kinds: Kinds::default(),
+            applications: BTreeMap::new(),
+            estimates: Vec::new(),
             next_control_ns: 0,
             guaranteed: None,
             next_choice_ns: u64::MAX,
@@ -132,51 +122,8 @@ impl Asymmetric {
     /// # Errors
     /// When there is no such rule or parameter, or a value cannot be.
     pub fn from_text(text: &str) -> Result<Self, SimError> {
-        let (name, given) = text.split_once(':').unwrap_or((text, ""));
-        let fail = |problem: String| super::fault(name, problem);
-        let mut parameters = Parameters::default();
-        let mut options = AsymmetricOptions::default();
-        for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let number = || {
-                value
-                    .trim()
-                    .parse::<f64>()
-                    .ok()
-                    .filter(|number| *number >= 0.0)
-                    .ok_or_else(|| fail(format!("{key} is \"{value}\", expected a number of at least 0")))
-            };
-            let truth = || {
-                value
-                    .trim()
-                    .parse::<bool>()
-                    .map_err(|_| fail(format!("{key} is \"{value}\", expected true or false")))
-            };
-            match key.trim() {
-                "min-fairness" => parameters.min_fairness = Some(number()?),
-                "similarity" => parameters.similarity = Some(number()?),
-                "published" => parameters.published = Some(truth()?),
-                "uniformity" => parameters.uniformity = Some(number()?),
-                "r" => parameters.r = Some(number()?),
-                "threshold" => parameters.threshold = Some(number()?),
-                "variant" => {
-                    let variant = swtch_fairness::Variant::from_name(value.trim());
-                    parameters.variant = Some(variant.map_err(|error| fail(error.to_string()))?);
-                }
-                "sampled" => options.sampled = truth()?,
-                "noise" => options.noise = number()?.min(0.99),
-                "round-ms" => options.round_ns = ((number()? * 1e6) as u64).max(1),
-                "interval-ms" => options.interval_ns = ((number()? * 1e6) as u64).max(1),
-                "controller-us" => options.controller_ns = (number()? * 1e3) as u64,
-                other => {
-                    return Err(fail(format!(
-                        "there is no parameter \"{other}\"; there are those of `swtch shares`, and sampled, noise, round-ms, interval-ms, controller-us"
-                    )));
-                }
-            }
-        }
-        let rule = Rule::from_name(name).and_then(|rule| rule.with(&parameters));
-        Ok(Self::new(rule.map_err(|error| fail(error.to_string()))?, options))
+        let (rule, options) = options::parse(text)?;
+        Ok(Self::new(rule, options))
     }
 
     /// How far the estimates were off when shares were computed.
@@ -192,50 +139,83 @@ impl Asymmetric {
     /// Charges the running task's time to its kind of core.
     fn account(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
         let ran_ns = kernel.ran_ns(cpu);
-        let is_fast = self.slots[cpu].is_fast;
-        let most = REMEMBERED_ROUNDS * self.options.round_ns as i64;
-        self.runners[task].lag_ns = self.lag_now(kernel, cpu, task).clamp(-most, most);
+        let kind = self.slots[cpu].kind;
+        let lag_ns = self.lag_now(kernel, cpu, task);
+        self.runners[task].lag_ns = self.remembered(lag_ns);
         self.runners[task].counted_ns = 0;
-        self.runners[task].total_ns += ran_ns;
+        self.runners[task].virtual_ns += virtual_ns(ran_ns, self.runners[task].weight);
         if self.options.sampled && ran_ns >= LEAST_SAMPLE_NS {
-            let core_type = if is_fast { self.fast_type } else { self.slow_type };
             let off = (kernel.rng.unit_f64() * 2.0 - 1.0) * self.options.noise;
-            let speed = f64::from(kernel.speed_of(task, core_type)) * (1.0 + off);
-            self.runners[task].estimate.add(is_fast, speed);
+            let speed = f64::from(kernel.speed_of(task, self.kinds.types[kind])) * (1.0 + off);
+            self.estimates[self.runners[task].application].add(self.kinds.count(), kind, speed);
         }
     }
 
-    /// Fast time that a running task is owed now, ns.
-    fn lag_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
-        let runner = &self.runners[task];
+    /// What is not forgiven of what a task is owed. All of it shrinks alike, so that together it stays 0.
+    fn remembered(&self, mut lag_ns: ByKind<i64>) -> ByKind<i64> {
+        let most = REMEMBERED_ROUNDS * self.options.round_ns as i64;
+        let largest = lag_ns.iter().map(|lag| lag.abs()).max().unwrap_or(0);
+        if largest > most {
+            for lag in &mut lag_ns {
+                *lag = (i128::from(*lag) * i128::from(most) / i128::from(largest)) as i64;
+            }
+            self.balance(&mut lag_ns);
+        }
+        lag_ns
+    }
+
+    /// What rounding loses is the slowest kind's.
+    fn balance(&self, parts: &mut ByKind<i64>) {
+        let slowest = self.kinds.count().saturating_sub(1);
+        parts[slowest] = -parts[..slowest].iter().sum::<i64>();
+    }
+
+    /// Time on every kind of core that a running task is owed now, ns.
+    fn lag_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> ByKind<i64> {
+        let (runner, here) = (&self.runners[task], self.slots[cpu].kind);
         let ran_ns = (kernel.ran_ns(cpu) - runner.counted_ns.min(kernel.ran_ns(cpu))) as i64;
-        let had_ns = if self.slots[cpu].is_fast { ran_ns } else { 0 };
-        runner.lag_ns + (i128::from(runner.share) * i128::from(ran_ns) / i128::from(WHOLE)) as i64 - had_ns
+        let mut lag_ns = runner.lag_ns;
+        for (kind, lag) in lag_ns.iter_mut().enumerate().take(self.kinds.count().saturating_sub(1)) {
+            *lag += part_of(runner.shares[kind], ran_ns) - if kind == here { ran_ns } else { 0 };
+        }
+        self.balance(&mut lag_ns);
+        lag_ns
     }
 
     /// Time after which a running task has had its slice of the round on its CPU, ns.
     fn slice_ns(&self, kernel: &Kernel, cpu: usize, task: usize) -> u64 {
-        let share = self.runners[task].share;
-        let part = if self.slots[cpu].is_fast { share } else { WHOLE - share };
-        let ns = (i128::from(self.options.round_ns) * i128::from(part) / i128::from(WHOLE)) as u64;
+        let share = self.runners[task].shares[self.slots[cpu].kind];
+        let ns = part_of(share, self.options.round_ns as i64) as u64;
         ns.max(kernel.costs.tick_period_ns)
     }
 
-    /// The application on a slow core that is furthest behind, and where.
-    fn furthest_behind(&self, kernel: &Kernel, to: usize) -> Option<(i64, usize, usize)> {
-        let slow = (0..self.slots.len())
-            .filter(|cpu| !self.slots[*cpu].is_fast && self.slots[*cpu].sends_to.is_none());
-        let running = slow.filter_map(|cpu| {
-            let task = kernel.current(cpu)?;
-            kernel.may_use(task, to).then(|| (self.lag_now(kernel, cpu, task), task, cpu))
+    /// The application on a core of a slower kind whose task should be here most, by how much, and where. `own` is what the task that would go
+    /// there instead is owed.
+    fn furthest_behind(
+        &self,
+        kernel: &Kernel,
+        to: usize,
+        own: Option<&ByKind<i64>>,
+    ) -> Option<(i64, usize, usize)> {
+        let here = self.slots[to].kind;
+        let slower = (0..self.slots.len())
+            .filter(|cpu| self.slots[*cpu].kind > here && self.slots[*cpu].sends_to.is_none());
+        let running = slower.filter_map(|cpu| {
+            let (task, there) = (kernel.current(cpu)?, self.slots[cpu].kind);
+            if !kernel.may_use(task, to) {
+                return None;
+            }
+            let gain_ns = rather_ns(&self.lag_now(kernel, cpu, task), here, there);
+            Some((gain_ns + own.map_or(0, |own| rather_ns(own, there, here)), task, cpu))
         });
         running.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
     /// Whether one that waits has run less in all than the running task of a CPU.
     fn is_anyone_due(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
-        let own_ns = self.runners[task].total_ns + kernel.ran_ns(cpu);
-        let due = |waiting: usize| self.runners[waiting].total_ns < own_ns && kernel.may_use(waiting, cpu);
+        let own = &self.runners[task];
+        let own_ns = own.virtual_ns + virtual_ns(kernel.ran_ns(cpu), own.weight);
+        let due = |waiting: usize| self.runners[waiting].virtual_ns < own_ns && kernel.may_use(waiting, cpu);
         self.waiting.iter().any(|waiting| due(*waiting as usize))
     }
 
@@ -260,19 +240,19 @@ impl Asymmetric {
 
     /// The task that should run next on a CPU of those that wait.
     fn choose(&mut self, kernel: &Kernel, cpu: usize) -> Option<usize> {
-        let is_fast = self.slots[cpu].is_fast;
+        let here = self.slots[cpu].kind;
         let yielded = self.slots[cpu].yielded.take().filter(|_| self.waiting.len() > 1);
         let usable = self.waiting.iter().enumerate();
         let usable =
             usable.filter(|(_, task)| Some(**task) != yielded && kernel.may_use(**task as usize, cpu));
-        let least_ns = usable.clone().map(|(_, task)| self.runners[*task as usize].total_ns).min()?;
+        let least_ns = usable.clone().map(|(_, task)| self.runners[*task as usize].virtual_ns).min()?;
         // Those that have run least, to a round; of these, those whose kind of core this is.
         let rank = |task: u32| {
             let runner = &self.runners[task as usize];
             (
-                runner.total_ns - least_ns > self.options.round_ns,
-                (runner.lag_ns > 0) != is_fast,
-                runner.total_ns,
+                runner.virtual_ns - least_ns > self.options.round_ns,
+                self.most_owed(&runner.lag_ns) != here,
+                runner.virtual_ns,
             )
         };
         let place = usable.min_by_key(|(_, task)| rank(**task)).map(|(place, _)| place)?;
@@ -290,79 +270,99 @@ impl Asymmetric {
         }
     }
 
-    fn cores(&self) -> Option<Cores> {
-        let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
-        Cores::new(fast, self.slots.len() as u32 - fast).ok()
+    /// The kind of core that a task is owed most of; of equals the slowest.
+    fn most_owed(&self, lag_ns: &ByKind<i64>) -> usize {
+        (0..self.kinds.count()).max_by_key(|kind| lag_ns[*kind]).unwrap_or(0)
     }
 
-    fn live(&self) -> Vec<usize> {
-        (0..self.runners.len()).filter(|task| self.runners[*task].alive).collect()
-    }
-
-    /// The speedups the controller goes by: sampled, or as they are. `None` while one is not known yet.
-    fn speedups(&mut self, kernel: &Kernel, live: &[usize]) -> Option<Vec<f64>> {
-        let truth = |task: usize| {
-            let fast = f64::from(kernel.speed_of(task, self.fast_type));
-            (fast / f64::from(kernel.speed_of(task, self.slow_type))).max(1.0)
-        };
+    /// The applications that have live tasks, with what the controller goes by: sampled speeds, or those that they have.
+    fn live(&mut self, kernel: &Kernel) -> Vec<Application> {
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut live: Vec<Application> = Vec::new();
+        for (task, runner) in self.runners.iter().enumerate().filter(|(_, runner)| runner.alive) {
+            let place = *places.entry(runner.application).or_insert(live.len());
+            if place == live.len() {
+                let speedups = self.estimates[runner.application].speedups();
+                live.push(Application { tasks: Vec::new(), weight: 0.0, speedups });
+            }
+            live[place].tasks.push(task);
+            live[place].weight += runner.weight as f64 / NICE_0 as f64;
+        }
         if !self.options.sampled {
-            return Some(live.iter().map(|task| truth(*task)).collect());
+            for application in &mut live {
+                application.speedups = Some(self.real_speedups(kernel, &application.tasks));
+            }
+        } else if live.iter().all(|application| application.speedups.is_some()) {
+            self.count_errors(kernel, &live);
         }
-        let estimates: Option<Vec<f64>> =
-            live.iter().map(|task| self.runners[*task].estimate.speedup()).collect();
-        let estimates = estimates?;
-        for (task, estimate) in live.iter().zip(&estimates) {
-            let error = (estimate / truth(*task) - 1.0).abs();
-            self.errors.count += 1;
-            self.errors.sum += error;
-            self.errors.worst = self.errors.worst.max(error);
+        live
+    }
+
+    /// Over the slowest kind, the mean of these tasks.
+    fn real_speedups(&self, kernel: &Kernel, tasks: &[usize]) -> ByKind<f64> {
+        let mut speedups = [1.0; kinds::MOST_KINDS];
+        for (kind, speedup) in speedups.iter_mut().enumerate().take(self.kinds.count()) {
+            let of = |task: &usize| {
+                let speed = |kind: usize| f64::from(kernel.speed_of(*task, self.kinds.types[kind]));
+                (speed(kind) / speed(self.kinds.count() - 1)).max(1.0)
+            };
+            *speedup = tasks.iter().map(of).sum::<f64>() / tasks.len() as f64;
         }
-        Some(estimates)
+        speedups
+    }
+
+    fn count_errors(&mut self, kernel: &Kernel, live: &[Application]) {
+        for application in live {
+            let real = self.real_speedups(kernel, &application.tasks);
+            let faster = self.kinds.count().saturating_sub(1);
+            let estimated = application.speedups.iter().flat_map(|speedups| &speedups[..faster]);
+            for (estimate, real) in estimated.zip(real) {
+                let error = (estimate / real - 1.0).abs();
+                self.errors.count += 1;
+                self.errors.sum += error;
+                self.errors.worst = self.errors.worst.max(error);
+            }
+        }
     }
 
     /// Computes the shares again.
     fn control(&mut self, kernel: &mut Kernel) {
-        let live = self.live();
-        let Some(cores) = self.cores() else { return };
+        let live = self.live(kernel);
         if live.is_empty() {
             return;
         }
-        let known = self.speedups(kernel, &live);
-        let rule = if known.is_some() { self.rule } else { Rule::MaxFair };
-        let speedups = known.unwrap_or_else(|| vec![1.0; live.len()]);
+        let mut rule = self.rule;
         if let Rule::Guaranteed { threshold, ddof } = rule {
-            if self.guaranteed.is_none() {
-                self.guaranteed = Guaranteed::new(cores, &speedups, threshold, ddof).ok();
-                self.next_choice_ns = kernel.now_ns;
+            if live.iter().all(|application| application.speedups.is_some()) {
+                if self.guaranteed.is_none() {
+                    self.guaranteed = sharing::guaranteed(&self.kinds, &live, threshold, ddof);
+                    self.next_choice_ns = kernel.now_ns;
+                }
+                return;
             }
-            return;
+            rule = Rule::MaxFair;
         }
-        self.share_out(kernel, cores, &live, &speedups, &rule);
+        self.share_out(kernel, &live, &rule);
         self.controls += 1;
         if self.options.sampled {
             kernel.take_time(0, self.options.controller_ns);
         }
     }
 
-    fn share_out(
-        &mut self,
-        kernel: &mut Kernel,
-        cores: Cores,
-        live: &[usize],
-        speedups: &[f64],
-        rule: &Rule,
-    ) {
-        let mut shares = vec![0.0; live.len()];
-        if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
-            return;
-        }
+    fn share_out(&mut self, kernel: &mut Kernel, live: &[Application], rule: &Rule) {
+        let Ok(shares) = sharing::shares(&self.kinds, live, rule, &self.options) else { return };
         self.count_runs(kernel);
-        let budget: f64 = shares.iter().sum();
-        if self.options.sampled {
-            keep_least(&mut shares, self.options.least_share, budget);
-        }
-        for (task, share) in live.iter().zip(shares) {
-            self.runners[*task].share = ((share * WHOLE as f64) as i64).clamp(0, WHOLE);
+        for (application, shares) in live.iter().zip(shares) {
+            let mut rest = WHOLE;
+            let mut parts = ByKind::default();
+            for (kind, part) in parts.iter_mut().enumerate().take(self.kinds.count()) {
+                let own = ((shares[kind] * WHOLE as f64) as i64).clamp(0, rest);
+                *part = if self.kinds.is_slowest(kind) { rest } else { own };
+                rest -= *part;
+            }
+            for task in &application.tasks {
+                self.runners[*task].shares = parts;
+            }
         }
         // Slices are as long as shares are large.
         (0..self.slots.len()).for_each(|cpu| kernel.decide_again(cpu));
@@ -370,20 +370,30 @@ impl Asymmetric {
 
     /// Guaranteed fairness decides for the next interval.
     fn choose_interval(&mut self, kernel: &mut Kernel) {
-        let live = self.live();
-        let speedups = self.speedups(kernel, &live);
-        let (Some(cores), Some(guaranteed), Some(speedups)) = (self.cores(), &mut self.guaranteed, speedups)
-        else {
-            return;
-        };
+        let live = self.live(kernel);
+        let is_known = !live.is_empty() && live.iter().all(|application| application.speedups.is_some());
+        let Some(guaranteed) = self.guaranteed.as_mut().filter(|_| is_known) else { return };
         let rule = match guaranteed.next() {
             Some(Interval::MaxFair) => Rule::MaxFair,
             _ => Rule::MaxPerf,
         };
-        if !live.is_empty() {
-            self.share_out(kernel, cores, &live, &speedups, &rule);
-        }
+        self.share_out(kernel, &live, &rule);
     }
+}
+
+/// Time by weight, ns: that of nice 0 is the time itself.
+fn virtual_ns(ns: u64, weight: u64) -> u64 {
+    (u128::from(ns) * u128::from(NICE_0) / u128::from(weight.max(1))) as u64
+}
+
+/// A share of a time, ns.
+fn part_of(share: i64, ns: i64) -> i64 {
+    (i128::from(share) * i128::from(ns) / i128::from(WHOLE)) as i64
+}
+
+/// By how much more a task is owed a kind of core than another, ns. With two kinds that is what it is owed of it.
+fn rather_ns(lag_ns: &ByKind<i64>, kind: usize, than: usize) -> i64 {
+    (lag_ns[kind] - lag_ns[than]) / 2
 }
 
 impl Policy for Asymmetric {
@@ -396,25 +406,32 @@ impl Policy for Asymmetric {
     }
 
     fn start(&mut self, kernel: &mut Kernel) {
-        let types = &kernel.machine.types;
-        let by_speed = |kind: &usize| types[*kind].speed;
-        let used = |kind: &usize| kernel.machine.cpus.iter().any(|cpu| cpu.core_type as usize == *kind);
-        self.fast_type = (0..types.len()).filter(used).max_by_key(by_speed).unwrap_or(0);
-        self.slow_type = (0..types.len()).filter(used).min_by_key(by_speed).unwrap_or(0);
-        let is_fast = |cpu: &crate::machine::MachineCpu| cpu.core_type as usize == self.fast_type;
-        self.slots =
-            kernel.machine.cpus.iter().map(|cpu| Slot { is_fast: is_fast(cpu), ..Slot::default() }).collect();
+        self.kinds = Kinds::of(&kernel.machine, &self.rule);
+        self.slots = self.kinds.of_cpu.iter().map(|kind| Slot { kind: *kind, ..Slot::default() }).collect();
     }
 
-    fn task_new(&mut self, _kernel: &mut Kernel, _task: usize) {
-        self.runners.push(Runner::default());
+    fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
+        let spec = kernel.spec(task);
+        let key = spec.application.map_or((false, spec.process), |place| (true, place));
+        let next = self.estimates.len();
+        let application = *self.applications.entry(key).or_insert(next);
+        if application == next {
+            self.estimates.push(SpeedupEstimate::default());
+        }
+        let weight = u64::from(kernel.weight(task));
+        self.runners.push(Runner { application, weight, ..Runner::default() });
     }
 
     fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, _why: Arrival, waker_cpu: usize) -> usize {
         let cpus = kernel.cpu_count();
         let idle = kernel.idle();
-        let fast = idle.first_in(0..cpus, |cpu| self.slots[cpu].is_fast && kernel.may_use(task, cpu));
-        fast.or_else(|| placement::idle_cpu(kernel, task, waker_cpu))
+        let faster = self.kinds.count().saturating_sub(1).max(1);
+        let mut of_kinds = (0..faster).filter_map(|kind| {
+            idle.first_in(0..cpus, |cpu| self.slots[cpu].kind == kind && kernel.may_use(task, cpu))
+        });
+        of_kinds
+            .next()
+            .or_else(|| placement::idle_cpu(kernel, task, waker_cpu))
             .unwrap_or_else(|| placement::least_loaded(kernel, task, waker_cpu))
     }
 
@@ -422,12 +439,15 @@ impl Policy for Asymmetric {
         self.waiting.push(task as u32);
         if why == Arrival::Fork {
             self.runners[task].alive = true;
-            let live = self.live().len();
-            if let Some(cores) = self.cores() {
-                // A new task owes no other task the time before it began.
-                let totals = self.runners.iter().filter(|runner| runner.alive).map(|runner| runner.total_ns);
-                self.runners[task].total_ns = totals.max().unwrap_or(0);
-                self.runners[task].share = (cores.equal_share(live) * WHOLE as f64) as i64;
+            // A new task owes no other task the time before it began.
+            let totals = self.runners.iter().filter(|runner| runner.alive).map(|runner| runner.virtual_ns);
+            self.runners[task].virtual_ns = totals.max().unwrap_or(0);
+            // Its share is computed at once; until then it goes by the parts of all cores.
+            let (all, mut rest) = (self.slots.len() as i64, WHOLE);
+            for kind in (0..self.kinds.count()).rev() {
+                let part = if kind == 0 { rest } else { WHOLE * i64::from(self.kinds.counts[kind]) / all };
+                self.runners[task].shares[kind] = part;
+                rest -= part;
             }
             // As many shares as there are applications: all are computed again at once.
             self.next_control_ns = self.next_control_ns.min(kernel.now_ns + 1);
@@ -457,9 +477,9 @@ impl Policy for Asymmetric {
             return None;
         }
         let chosen = self.choose(kernel, cpu);
-        if chosen.is_none() && self.slots[cpu].is_fast {
-            // A fast core does not idle while a slow one works.
-            if let Some((_, task, from)) = self.furthest_behind(kernel, cpu) {
+        if chosen.is_none() && !self.kinds.is_slowest(self.slots[cpu].kind) {
+            // A core does not idle while a slower one works.
+            if let Some((_, task, from)) = self.furthest_behind(kernel, cpu, None) {
                 self.fetch(kernel, task, from, cpu);
             }
         }
@@ -500,8 +520,8 @@ impl Policy for Asymmetric {
             return true;
         }
         let own = self.lag_now(kernel, cpu, task);
-        match self.furthest_behind(kernel, cpu) {
-            Some((lag, other, from)) if self.slots[cpu].is_fast && lag > own + WORTH_NS => {
+        match self.furthest_behind(kernel, cpu, Some(&own)) {
+            Some((gain_ns, other, from)) if gain_ns > WORTH_NS => {
                 if self.slots[from].handed.is_some() || !kernel.may_use(task, from) {
                     return false;
                 }

@@ -38,6 +38,9 @@ UEI_DEFINE(uei);
  */
 #define LONGEST_TURN_NS (8 * 1000 * 1000 * 1000ULL)
 
+/* The weight of a task of nice 0. */
+#define NICE_0 10000
+
 /* The most kinds of cores; a power of 2. */
 #define KINDS 4
 
@@ -75,6 +78,9 @@ struct order {
 	u32 share[KINDS];
 	/* How many times slower it is to be there than on the fastest, in parts of WHOLE; at most WHOLE: not at all. */
 	u32 slowdown[KINDS];
+	/* The weight of each of its tasks, NICE_0 for the usual one. 0: the tasks' own, by their nice values. */
+	u32 weight;
+	u32 unused;
 };
 
 /* What holds for all. */
@@ -93,8 +99,9 @@ struct usage {
 	u64 work[KINDS];
 	/* What the task itself said last. */
 	u64 reported_work;
-	/* Sum over intervals of its tasks that were busy. */
+	/* Sum over intervals of its tasks that were busy, and of their weights, 100 for nice 0. */
 	u64 busy;
+	u64 weight;
 };
 
 struct task_state {
@@ -356,7 +363,7 @@ static struct usage *usage_of(u64 app)
 	return bpf_map_lookup_elem(&usages, &app);
 }
 
-static void charge_usage(struct task_state *state, u32 kind, u64 ran_ns)
+static void charge_usage(struct task_struct *p, struct task_state *state, u32 kind, u64 ran_ns)
 {
 	struct usage *usage = usage_of(state->app);
 	struct general *all = general();
@@ -368,8 +375,10 @@ static void charge_usage(struct task_state *state, u32 kind, u64 ran_ns)
 		state->interval = all->interval;
 		state->in_interval_ns = 0;
 	}
-	if (state->in_interval_ns < all->busy_ns && state->in_interval_ns + ran_ns >= all->busy_ns)
+	if (state->in_interval_ns < all->busy_ns && state->in_interval_ns + ran_ns >= all->busy_ns) {
+		__sync_fetch_and_add(&usage->weight, p->scx.weight ?: 100);
 		__sync_fetch_and_add(&usage->busy, 1);
+	}
 	state->in_interval_ns += ran_ns;
 }
 
@@ -402,6 +411,13 @@ static void tell(struct cpu_slot *slot, struct task_state *state)
 	}
 }
 
+static u32 weight_of(struct task_struct *p, struct task_state *state)
+{
+	u32 weight = state->order.weight ?: p->scx.weight * (NICE_0 / 100);
+
+	return weight ?: NICE_0;
+}
+
 /* Charges what the running task has run since the last time, and tells others about it. */
 static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 {
@@ -417,14 +433,24 @@ static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 	ran_ns = now > state->since_ns ? now - state->since_ns : 0;
 	state->since_ns = now;
 	charge_lag(state, kind, ran_ns);
-	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran_ns * 100 / (p->scx.weight ?: 100));
+	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran_ns * NICE_0 / weight_of(p, state));
 	if (!(p->flags & PF_KTHREAD) && p->tgid != own_tgid) {
-		charge_usage(state, kind, ran_ns);
+		charge_usage(p, state, kind, ran_ns);
 		charge_reported(state, kind);
 	}
 	COUNT(ran_ns[kind % KINDS], ran_ns);
 	look_up_order(state);
 	tell(slot, state);
+}
+
+/*
+ * By how much more the share of a round is on @kind than on the kind of core where a task is, ns: what it comes to be owed besides while it
+ * waits for a round. With that, of all swaps those are made that keep the sum of the squares of what is owed least. A task that is to be here
+ * all of its time is not sent away for one that is owed a little.
+ */
+static s64 to_come_ns(struct cpu_slot *slot, u32 kind, u32 here)
+{
+	return ((s64)slot->share[kind % KINDS] - (s64)slot->share[here % KINDS]) * (s64)(round_ns >> 10) >> 10;
 }
 
 /*
@@ -444,8 +470,10 @@ static s32 best_to_take(u32 kind, struct cpu_slot *own, s64 than, u64 settled_ns
 		if (other <= kind || !slot || !slot->pid || slot->sends_to != NOWHERE || now < slot->since_ns + settled_ns)
 			continue;
 		gain_ns = rather_ns(slot, kind, other, now - slot->since_ns);
-		if (own)
+		if (own) {
 			gain_ns += rather_ns(own, other, kind, 0);
+			gain_ns += to_come_ns(slot, kind, other) + to_come_ns(own, other, kind);
+		}
 		if (gain_ns > than) {
 			than = gain_ns;
 			found = cpu;
@@ -464,6 +492,14 @@ static bool ask_for(s32 from, s32 to)
 	slot->sends_to = to;
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
 	return true;
+}
+
+/* Whether a CPU is asked for its task by this one, and still has it. */
+static bool is_expected_from(s32 from, s32 cpu)
+{
+	struct cpu_slot *slot = from == NOWHERE ? NULL : slot_of(from);
+
+	return slot && slot->pid && !slot->offline && slot->sends_to == cpu;
 }
 
 /* An idle CPU of the fastest kind that has one; not of the slowest. */
@@ -653,6 +689,15 @@ static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, stru
 	u32 kind = kind_of(cpu);
 	s32 from;
 
+	/*
+	 * The one that it is swapped with has not left yet, as where a slower CPU is held up. Asking another one besides would bring two
+	 * here, and leave both of their CPUs without a task.
+	 */
+	if (is_expected_from(state->goes_to, cpu)) {
+		COUNT(kept, 1);
+		scx_bpf_task_set_slice(p, least_slice_ns);
+		return;
+	}
 	state->goes_to = NOWHERE;
 	slot->pid = is_confined(p) ? 0 : p->pid;
 	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE) {

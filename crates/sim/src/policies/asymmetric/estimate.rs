@@ -1,5 +1,7 @@
 //! How fast applications are on each kind of core, from samples (Kim and Huh, IEEE TC 67(8), 2018, section 5).
 
+use super::kinds::{ByKind, MOST_KINDS};
+
 /// Samples whose mean is the first estimate.
 const FIRST_SAMPLES: u32 = 5;
 /// What a new sample counts for after that.
@@ -30,31 +32,32 @@ impl Speed {
 /// What is known of an application's speeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SpeedupEstimate {
-    fast: Speed,
-    slow: Speed,
-    /// The last speedup in range.
-    speedup: Option<f64>,
+    speeds: ByKind<Speed>,
+    /// The last speedups in range.
+    speedups: Option<ByKind<f64>>,
 }
 
 impl SpeedupEstimate {
-    /// Adds a sample of its work per ns on a kind of core.
-    pub(super) fn add(&mut self, on_fast: bool, work_per_ns: f64) {
-        if on_fast {
-            self.fast.add(work_per_ns);
-        } else {
-            self.slow.add(work_per_ns);
+    /// Adds a sample of its work per ns on one of this many kinds of core.
+    pub(super) fn add(&mut self, kinds: usize, kind: usize, work_per_ns: f64) {
+        self.speeds[kind].add(work_per_ns);
+        let speeds = &self.speeds[..kinds];
+        // On one kind alone there is nothing to compare.
+        if kinds < 2 || speeds.iter().any(|speed| speed.samples == 0) {
+            return;
         }
-        if self.fast.samples > 0 && self.slow.samples > 0 {
-            let speedup = self.fast.value / self.slow.value;
-            if SPEEDUPS.contains(&speedup) {
-                self.speedup = Some(speedup);
-            }
+        let mut speedups = [1.0; MOST_KINDS];
+        for (speedup, speed) in speedups.iter_mut().zip(speeds) {
+            *speedup = speed.value / speeds[kinds - 1].value;
+        }
+        if speedups.iter().all(|speedup| SPEEDUPS.contains(speedup)) {
+            self.speedups = Some(speedups);
         }
     }
 
-    /// Its speedup on a fast core, once it has been seen on both.
-    pub(super) fn speedup(&self) -> Option<f64> {
-        self.speedup
+    /// Its speedup on each kind of core over the slowest, once it has been seen on all.
+    pub(super) fn speedups(&self) -> Option<ByKind<f64>> {
+        self.speedups
     }
 }
 
@@ -62,19 +65,33 @@ impl SpeedupEstimate {
 mod tests {
     use super::*;
 
+    fn speedup(estimate: &SpeedupEstimate) -> Option<f64> {
+        estimate.speedups().map(|speedups| speedups[0])
+    }
+
     #[test]
     fn the_first_five_are_averaged_and_later_ones_weigh_three_tenths() {
         let mut estimate = SpeedupEstimate::default();
-        estimate.add(false, 1.0);
-        assert_eq!(estimate.speedup(), None);
+        estimate.add(2, 1, 1.0);
+        assert_eq!(speedup(&estimate), None);
         for sample in [1.0, 2.0, 3.0, 2.0, 2.0] {
-            estimate.add(true, sample);
+            estimate.add(2, 0, sample);
         }
-        assert!((estimate.speedup().unwrap() - 2.0).abs() < 1e-12);
-        estimate.add(true, 3.0);
-        assert!((estimate.speedup().unwrap() - 2.3).abs() < 1e-12);
+        assert!((speedup(&estimate).unwrap() - 2.0).abs() < 1e-12);
+        estimate.add(2, 0, 3.0);
+        assert!((speedup(&estimate).unwrap() - 2.3).abs() < 1e-12);
         // Too large to be true: the one before stays.
-        (0..50).for_each(|_| estimate.add(true, 9.0));
-        assert!(estimate.speedup().unwrap() <= 4.0);
+        (0..50).for_each(|_| estimate.add(2, 0, 9.0));
+        assert!(speedup(&estimate).unwrap() <= 4.0);
+    }
+
+    #[test]
+    fn three_kinds_are_compared_with_the_slowest_once_all_were_seen() {
+        let mut estimate = SpeedupEstimate::default();
+        estimate.add(3, 0, 3.0);
+        estimate.add(3, 2, 1.0);
+        assert_eq!(estimate.speedups(), None);
+        estimate.add(3, 1, 2.0);
+        assert_eq!(estimate.speedups().unwrap()[..3], [3.0, 2.0, 1.0]);
     }
 }
