@@ -131,11 +131,11 @@ fn weights_count(said: &str) {
     let is_whole = |note: &&Value| note["within_interval"].is_null();
     let ran = |app: &Value| app["ran_ns"].as_array().unwrap().iter().filter_map(Value::as_f64).sum::<f64>();
     // An interval in which all were there, without the late one and without others that are busy for a moment.
-    let quiet = notes.iter().filter(is_whole).filter(|note| {
+    let mut quiet = notes.iter().filter(is_whole).filter(|note| {
         let apps = note["applications"].as_array().unwrap();
         apps.len() == 6 && of(note, "heavy").is_some() && others.iter().all(|name| of(note, name).is_some())
     });
-    let quiet = quiet.last().unwrap_or_else(|| panic!("no interval with these six alone: {said}"));
+    let quiet = quiet.next_back().unwrap_or_else(|| panic!("no interval with these six alone: {said}"));
     let heavy = of(quiet, "heavy").unwrap();
     // sched_prio_to_weight: 3121 to 1024. Its thread uses one CPU; of the fast ones it has 3.05 / 8.05.
     assert!((heavy["weight"].as_f64().unwrap() - 3.05).abs() < 0.02, "{heavy}");

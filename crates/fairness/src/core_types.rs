@@ -228,7 +228,7 @@ impl CoreTypes {
             Policy::MinFair { min_fairness } => (self.best(&entitled, &least(), min_fairness)?, None),
             Policy::RFair { r, variant: Variant::Greedy } => {
                 let mut kept = floor(&|equal| equal.min(self.least_share.max(r * equal)));
-                // Whoever has the slowest kind for a part of its time may have a faster one instead.
+                // An application on the slowest kind for a part of its time may have a faster one instead.
                 let least = least();
                 for (kept, least) in kept.iter_mut().zip(&least) {
                     kept[self.counts.len() - 1] = least[self.counts.len() - 1];

@@ -199,7 +199,7 @@ fn other_policies_extend_to_three_kinds() {
     let fair = of(Policy::MaxFair);
     assert!(fair.performance.iter().all(|one| (one - 1.0).abs() < 1e-12), "{fair:?}");
     assert!((throughput(Policy::MaxPerf) - 1.104_147).abs() < 1e-6);
-    // What is kept is kept on every kind but the slowest; a mix of the two has half of the gain.
+    // The same is kept on every kind but the slowest; a mix of the two has half of the gain.
     let half = of(Policy::RFair { r: 0.5, variant: Variant::Greedy });
     for row in &half.shares {
         assert!(row.iter().zip([0.125, 0.125]).all(|(share, least)| *share >= least - 1e-9), "{half:?}");

@@ -26,7 +26,7 @@ fn main() {
         let now = start.elapsed();
         if says_cpus {
             // SAFETY: the call takes nothing and returns a number.
-            *by_cpu.entry(unsafe { libc::sched_getcpu() }).or_default() += now - seen;
+            *by_cpu.entry(unsafe { libc::sched_getcpu() }).or_default() += now.saturating_sub(seen);
             seen = now;
         }
         if now >= span {
@@ -39,6 +39,9 @@ fn main() {
         DONE.fetch_add(1, Ordering::Relaxed);
     }
     let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-    let by_cpu: String = by_cpu.iter().map(|(cpu, time)| format!("{cpu}:{} ", time.as_millis())).collect();
-    println!("{} {by_cpu}{}", name.trim(), DONE.load(Ordering::Relaxed));
+    print!("{} ", name.trim());
+    for (cpu, time) in by_cpu {
+        print!("{cpu}:{} ", time.as_millis());
+    }
+    println!("{}", DONE.load(Ordering::Relaxed));
 }

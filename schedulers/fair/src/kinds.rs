@@ -293,7 +293,7 @@ mod tests {
         one_lacks_it[1].capacity = None;
         let said = written(Kinds::of_kernel(&one_lacks_it));
         assert!(said.contains("/sys/devices/system/cpu/cpu1/cpu_capacity is not there"), "{said}");
-        // What is switched off need not have it.
+        // A CPU that is switched off need not have it.
         one_lacks_it[1].online = false;
         one_lacks_it.push(Cpu { id: 2, online: true, capacity: Some(500), ..Cpu::default() });
         assert_eq!(written(Kinds::of_kernel(&one_lacks_it)), "0/1-2");

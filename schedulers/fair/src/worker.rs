@@ -213,7 +213,7 @@ impl Fair {
         Ok(self.decided(&decisions, controller_ns, whole_ns))
     }
 
-    /// Within an interval: who has come or gone?
+    /// Within an interval: which applications have come or gone?
     fn revise(&mut self, running: &Running) -> Result<Option<Map<String, Value>>, SchedulerError> {
         let whole = Instant::now();
         let totals = self.totals(running)?;

@@ -80,7 +80,7 @@ pub(crate) struct SharesArgs {
 }
 
 impl SharesArgs {
-    /// Weights and threads of so many applications, where any are given.
+    /// Weights and threads of this number of applications, where any are given.
     pub(crate) fn demands(&self, applications: usize) -> Result<Option<Vec<Demand>>, FairnessError> {
         let given = [
             ("weights", self.weights.len()),

@@ -151,7 +151,7 @@ impl Asymmetric {
         }
     }
 
-    /// What is not forgiven of what a task is owed. All of it shrinks alike, so that together it stays 0.
+    /// The part of a debt to a task that is not forgiven. All debts shrink alike, so that together it stays 0.
     fn remembered(&self, mut lag_ns: ByKind<i64>) -> ByKind<i64> {
         let most = REMEMBERED_ROUNDS * self.options.round_ns as i64;
         let largest = lag_ns.iter().map(|lag| lag.abs()).max().unwrap_or(0);

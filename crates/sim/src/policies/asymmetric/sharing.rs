@@ -6,7 +6,7 @@ use swtch_fairness::{
     Allocator, CoreTypes, Cores, Ddof, Demand, FairnessError, Guaranteed, Policy as Rule, keep_least_of,
 };
 
-/// What is known of an application when shares are computed.
+/// An application as it is known when shares are computed.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
     /// Its live tasks.
