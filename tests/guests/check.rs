@@ -58,10 +58,14 @@ fn the_same_bytes_are_kept_and_more_switches_are_broken_and_named() {
     }
     let why = threads.why.as_deref().unwrap();
     assert!(why.contains("more context switches (limit +2%)"), "{why}");
-    let first = threads.who.iter().find(|pair| pair.difference > 0.0).unwrap();
-    let mut pair = [Some(first.task.as_str()), first.peer.as_deref()];
-    pair.sort_unstable();
-    assert_eq!(pair, [Some("client"), Some("store")], "{threads:?}");
+    // Another build of the recorder makes another schedule, in which one other pair may have grown as much by chance.
+    let is_it = |pair: &swtch_decide::check::WhoDifference| {
+        let mut names = [Some(pair.task.as_str()), pair.peer.as_deref()];
+        names.sort_unstable();
+        names == [Some("client"), Some("store")]
+    };
+    let mut grown = threads.who.iter().filter(|pair| pair.difference > 0.0).take(2);
+    assert!(grown.any(is_it), "{threads:?}");
     let functions: Vec<_> = threads.who.iter().filter_map(|pair| pair.function.as_deref()).collect();
     assert!(functions.iter().any(|name| ["call_others", "service"].contains(name)), "{threads:?}");
     let trace = swtch_trace::Trace::open(&home.join(threads.trace.as_ref().unwrap())).unwrap();

@@ -143,9 +143,12 @@ fn weights_count(said: &str) {
     for name in others {
         let other = of(quiet, name).unwrap();
         assert!((other["shares"][0].as_f64().unwrap() - 0.414).abs() < 0.01, "{other}");
-        // A CPU for the one, three for the five: 1.67 as much.
-        assert!((1.35..2.0).contains(&(ran(&heavy) / ran(&other))), "{heavy} {other}");
+        // In a second one of the five may have had less than the others.
+        assert!((1.2..2.5).contains(&(ran(&heavy) / ran(&other))), "{heavy} {other}");
     }
+    // A CPU for the one, three for the five: 1.67 as much.
+    let mean = others.iter().map(|name| ran(&of(quiet, name).unwrap())).sum::<f64>() / others.len() as f64;
+    assert!((1.5..1.85).contains(&(ran(&heavy) / mean)), "{heavy}: {mean}");
     // The late one has its shares before the interval ends, and so have those who stay when it has gone.
     let within = notes.iter().filter(|note| note["within_interval"] == true);
     let with_late: Vec<bool> = within.map(|note| of(note, "late").is_some()).collect();
