@@ -146,9 +146,9 @@ fn weights_count(said: &str) {
         // In a second one of the five may have had less than the others.
         assert!((1.2..2.5).contains(&(ran(&heavy) / ran(&other))), "{heavy} {other}");
     }
-    // A CPU for the one, three for the five: 1.67 as much.
+    // A CPU for the one, three for the five: 1.67 as much. It is more while slow CPUs are idle between a task that leaves and the next.
     let mean = others.iter().map(|name| ran(&of(quiet, name).unwrap())).sum::<f64>() / others.len() as f64;
-    assert!((1.5..1.85).contains(&(ran(&heavy) / mean)), "{heavy}: {mean}");
+    assert!((1.5..2.1).contains(&(ran(&heavy) / mean)), "{heavy}: {mean}");
     // The late one has its shares before the interval ends, and so have those who stay when it has gone.
     let within = notes.iter().filter(|note| note["within_interval"] == true);
     let with_late: Vec<bool> = within.map(|note| of(note, "late").is_some()).collect();
