@@ -64,8 +64,8 @@ fn the_same_bytes_are_kept_and_more_switches_are_broken_and_named() {
         names.sort_unstable();
         names == [Some("client"), Some("store")]
     };
-    let mut grown = threads.who.iter().filter(|pair| pair.difference > 0.0).take(2);
-    assert!(grown.any(is_it), "{threads:?}");
+    let mut more = threads.who.iter().filter(|pair| pair.difference > 0.0).take(2);
+    assert!(more.any(is_it), "{threads:?}");
     let functions: Vec<_> = threads.who.iter().filter_map(|pair| pair.function.as_deref()).collect();
     assert!(functions.iter().any(|name| ["call_others", "service"].contains(name)), "{threads:?}");
     let trace = swtch_trace::Trace::open(&home.join(threads.trace.as_ref().unwrap())).unwrap();
