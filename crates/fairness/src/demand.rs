@@ -17,6 +17,34 @@ pub struct Demand {
     pub threads: u32,
 }
 
+impl Demand {
+    /// Those of some applications, by their weights and threads; nothing where neither is given. Without threads each has one, and without
+    /// weights each weighs as much as it has threads.
+    ///
+    /// # Errors
+    /// When a list has another length than there are applications.
+    pub fn of_each(
+        applications: usize,
+        weights: Option<&[f64]>,
+        threads: Option<&[u32]>,
+    ) -> Result<Option<Vec<Self>>, FairnessError> {
+        for (what, found) in [("weights", weights.map(<[f64]>::len)), ("threads", threads.map(<[u32]>::len))]
+        {
+            if let Some(found) = found.filter(|found| *found != applications) {
+                return Err(FairnessError::Length { what, found, expected: applications });
+            }
+        }
+        if weights.is_none() && threads.is_none() {
+            return Ok(None);
+        }
+        let demand = |place: usize| {
+            let threads = threads.map_or(1, |threads| threads[place]);
+            Self { weight: weights.map_or(f64::from(threads.max(1)), |weights| weights[place]), threads }
+        };
+        Ok(Some((0..applications).map(demand).collect()))
+    }
+}
+
 impl Default for Demand {
     /// One thread that counts as much as any other.
     fn default() -> Self {

@@ -39,16 +39,7 @@ impl Solution {
         ddof: Ddof,
         intervals: usize,
     ) -> Result<Self, FairnessError> {
-        let mut allocator = Allocator::with_capacity(speedups.len());
-        let mut shares = vec![0.0; speedups.len()];
-        allocator.allocate(cores, speedups, policy, &mut shares)?;
-        let sequence = match *policy {
-            Policy::Guaranteed { threshold, ddof } => {
-                Guaranteed::new(cores, speedups, threshold, ddof)?.take(intervals).collect()
-            }
-            _ => Vec::new(),
-        };
-        Ok(Self::from_parts(&allocator, speedups, shares, sequence, ddof))
+        Self::with_demands(cores, speedups, None, policy, ddof, intervals)
     }
 
     /// The same for applications with weights and threads.
@@ -63,13 +54,38 @@ impl Solution {
         ddof: Ddof,
         intervals: usize,
     ) -> Result<Self, FairnessError> {
+        Self::with_demands(cores, speedups, Some(demands), policy, ddof, intervals)
+    }
+
+    /// The same for applications that may have weights and threads.
+    ///
+    /// # Errors
+    /// As [`Allocator::allocate_by_weight`].
+    pub fn with_demands(
+        cores: Cores,
+        speedups: &[f64],
+        demands: Option<&[Demand]>,
+        policy: &Policy,
+        ddof: Ddof,
+        intervals: usize,
+    ) -> Result<Self, FairnessError> {
         let mut allocator = Allocator::with_capacity(speedups.len());
         let mut shares = vec![0.0; speedups.len()];
-        allocator.allocate_by_weight(cores, speedups, demands, policy, &mut shares)?;
-        let sequence = match *policy {
-            Policy::Guaranteed { threshold, ddof } => {
-                let guaranteed = Guaranteed::by_weight(cores, speedups, demands, threshold, ddof)?;
+        match demands {
+            Some(demands) => {
+                allocator.allocate_by_weight(cores, speedups, demands, policy, &mut shares)?;
+            }
+            None => {
+                allocator.allocate(cores, speedups, policy, &mut shares)?;
+            }
+        }
+        let sequence = match (policy, demands) {
+            (Policy::Guaranteed { threshold, ddof }, Some(demands)) => {
+                let guaranteed = Guaranteed::by_weight(cores, speedups, demands, *threshold, *ddof)?;
                 guaranteed.take(intervals).collect()
+            }
+            (Policy::Guaranteed { threshold, ddof }, None) => {
+                Guaranteed::new(cores, speedups, *threshold, *ddof)?.take(intervals).collect()
             }
             _ => Vec::new(),
         };

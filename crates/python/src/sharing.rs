@@ -26,31 +26,6 @@ pub(crate) struct Asking {
     threads: Option<Vec<u32>>,
 }
 
-impl Asking {
-    /// Weights and threads of the applications, where any are given.
-    fn demands(&self) -> Result<Option<Vec<Demand>>, FairnessError> {
-        let expected = self.speedups.len();
-        let given = [
-            ("weights", self.weights.as_ref().map(Vec::len)),
-            ("threads", self.threads.as_ref().map(Vec::len)),
-        ];
-        for (what, found) in given {
-            if let Some(found) = found.filter(|found| *found != expected) {
-                return Err(FairnessError::Length { what, found, expected });
-            }
-        }
-        if self.weights.is_none() && self.threads.is_none() {
-            return Ok(None);
-        }
-        let demand = |place: usize| {
-            let threads = self.threads.as_ref().map_or(1, |threads| threads[place]);
-            let weight = self.weights.as_ref().map_or(f64::from(threads.max(1)), |weights| weights[place]);
-            Demand { weight, threads }
-        };
-        Ok(Some((0..expected).map(demand).collect()))
-    }
-}
-
 /// The shares as JSON, `swtch/shares/1`.
 #[pyfunction]
 pub(crate) fn shares(asking: Asking) -> PyResult<String> {
@@ -72,15 +47,12 @@ pub(crate) fn shares(asking: Asking) -> PyResult<String> {
     };
     let policy =
         Policy::from_name(&asking.policy).and_then(|policy| policy.with(&parameters)).map_err(refused)?;
-    let demands = asking.demands().map_err(refused)?;
-    let Asking { fast, slow, speedups, intervals, .. } = asking;
+    let Asking { fast, slow, speedups, intervals, weights, threads, .. } = asking;
+    let demands = Demand::of_each(speedups.len(), weights.as_deref(), threads.as_deref()).map_err(refused)?;
     let cores = Cores::new(fast, slow).map_err(refused)?;
-    let solution = match &demands {
-        Some(demands) => Solution::by_weight(cores, &speedups, demands, &policy, ddof, intervals),
-        None => Solution::of(cores, &speedups, &policy, ddof, intervals),
-    };
-    let solution = solution.map_err(refused)?;
     let demands = demands.as_deref();
+    let solution =
+        Solution::with_demands(cores, &speedups, demands, &policy, ddof, intervals).map_err(refused)?;
     let asked = Asked { policy: policy.name(), fast, slow, speedups: &speedups, demands };
     Ok(json(&asked, &solution).to_string())
 }

@@ -1,7 +1,7 @@
 //! Which policy does best where: the runs of a table by machine, workload and policy.
 
 use crate::error::{Error, reading};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
 use swtch_columns::TableFile;
@@ -103,25 +103,31 @@ impl PolicyMap {
             )));
         }
         let mut rows = TableFile::<RunRow>::open(table)?;
-        let mut map = Self::default();
+        let (mut machines, mut workloads, mut policies) = <(Names, Names, Names)>::default();
         let mut all: BTreeMap<(usize, usize, usize), Gathered> = BTreeMap::new();
         while let Some(group) = rows.next_group()? {
             for row in &group {
                 let key = (
-                    place(&mut map.machines, &row.machine),
-                    place(&mut map.workloads, &row.workload),
-                    place(&mut map.policies, &row.policy),
+                    machines.place(&row.machine),
+                    workloads.place(&row.workload),
+                    policies.place(&row.policy),
                 );
                 all.entry(key).or_default().add(row);
             }
         }
-        map.cells = all.into_iter().map(|(key, gathered)| gathered.cell(key)).collect();
-        Ok(map)
+        Ok(Self {
+            machines: machines.listed,
+            workloads: workloads.listed,
+            policies: policies.listed,
+            cells: all.into_iter().map(|(key, gathered)| gathered.cell(key)).collect(),
+        })
     }
 
     /// The runs of a workload on a machine, by policy.
     pub fn row(&self, machine: usize, workload: usize) -> impl Iterator<Item = &MapCell> {
-        self.cells.iter().filter(move |cell| (cell.machine, cell.workload) == (machine, workload))
+        let key = (machine, workload);
+        let first = self.cells.partition_point(|cell| (cell.machine, cell.workload) < key);
+        self.cells[first..].iter().take_while(move |cell| (cell.machine, cell.workload) == key)
     }
 
     /// The cell whose figure is smallest in a row by its median, and the policies that are as good: their seeds' ranges overlap.
@@ -164,12 +170,23 @@ impl Gathered {
     }
 }
 
-/// The place of a name among some, at whose end a new one goes.
-fn place(names: &mut Vec<String>, name: &str) -> usize {
-    names.iter().position(|known| known == name).unwrap_or_else(|| {
-        names.push(name.to_owned());
-        names.len() - 1
-    })
+/// Names in the order in which they come, and the place of each: a sweep may have a million rows of thousands of workloads.
+#[derive(Default)]
+struct Names {
+    listed: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl Names {
+    /// The place of a name; a new one goes to the end.
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        self.listed.push(name.to_owned());
+        self.places.insert(name.to_owned(), self.listed.len() - 1);
+        self.listed.len() - 1
+    }
 }
 
 #[cfg(test)]

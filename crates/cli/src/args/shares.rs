@@ -82,26 +82,18 @@ pub(crate) struct SharesArgs {
 impl SharesArgs {
     /// Weights and threads of this number of applications, where any are given.
     pub(crate) fn demands(&self, applications: usize) -> Result<Option<Vec<Demand>>, FairnessError> {
-        let given = [
-            ("weights", self.weights.len()),
-            ("nice values", self.nice.len()),
-            ("threads", self.threads.len()),
-        ];
-        for (what, found) in given {
-            if found != 0 && found != applications {
-                return Err(FairnessError::Length { what, found, expected: applications });
-            }
+        if !self.nice.is_empty() && self.nice.len() != applications {
+            let (what, found) = ("nice values", self.nice.len());
+            return Err(FairnessError::Length { what, found, expected: applications });
         }
-        if given.iter().all(|(_, found)| *found == 0) {
-            return Ok(None);
-        }
-        let demand = |place: usize| {
+        let by_nice = |(place, nice): (usize, &i8)| {
             let threads = self.threads.get(place).copied().unwrap_or(1);
-            let of_one = self.nice.get(place).map_or(1.0, |nice| f64::from(weight_of(*nice)) / NICE_0);
-            let weight = self.weights.get(place).copied().unwrap_or(of_one * f64::from(threads.max(1)));
-            Demand { weight, threads }
+            f64::from(weight_of(*nice)) / NICE_0 * f64::from(threads.max(1))
         };
-        Ok(Some((0..applications).map(demand).collect()))
+        let by_nice: Vec<f64> = self.nice.iter().enumerate().map(by_nice).collect();
+        let weights = if self.nice.is_empty() { &self.weights } else { &by_nice };
+        let weights = (!weights.is_empty()).then_some(&weights[..]);
+        Demand::of_each(applications, weights, (!self.threads.is_empty()).then_some(&self.threads))
     }
 
     /// The policy with what was given for it.

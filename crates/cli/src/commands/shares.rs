@@ -23,12 +23,9 @@ pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
     let intervals = args.intervals.unwrap_or(INTERVALS);
     let cores = Cores::new(fast, slow).map_err(wrong)?;
     let demands = args.demands(args.speedups.len()).map_err(wrong)?;
-    let solution = match &demands {
-        Some(demands) => Solution::by_weight(cores, &args.speedups, demands, &policy, args.ddof, intervals)
-            .map_err(wrong)?,
-        None => Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?,
-    };
     let (speedups, demands) = (&args.speedups[..], demands.as_deref());
+    let solution =
+        Solution::with_demands(cores, speedups, demands, &policy, args.ddof, intervals).map_err(wrong)?;
     let asked = Asked { policy: policy.name(), fast, slow, speedups, demands };
     if args.json.asked() {
         output::json(&args.json, &shares::json(&asked, &solution))?;
