@@ -8,11 +8,17 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-const FOLDER: u32 = 0o040_000;
-const FILE: u32 = 0o100_000;
-const LINK: u32 = 0o120_000;
+/// Of an entry's mode, what kind it is of.
+pub(crate) const KIND: u32 = 0o170_000;
+pub(crate) const FOLDER: u32 = 0o040_000;
+pub(crate) const FILE: u32 = 0o100_000;
+pub(crate) const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
-const TRAILER: &str = "TRAILER!!!";
+/// The name of the entry that ends an archive.
+pub(crate) const TRAILER: &str = "TRAILER!!!";
+/// How each entry begins; thirteen numbers of eight digits follow.
+pub(crate) const MAGIC: &str = "070701";
+pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 13 * 8;
 
 /// Writes one entry after the other. Directories have to come before what is in them.
 #[derive(Debug)]
@@ -72,7 +78,7 @@ impl<W: Write> Archive<W> {
             name.len() as u32 + 1,
             0, // checksum, unused in this format
         ];
-        let mut head = String::from("070701");
+        let mut head = String::from(MAGIC);
         for field in fields {
             head.push_str(&format!("{field:08X}"));
         }

@@ -143,6 +143,14 @@ pub enum VmError {
     /// A number that QEMU would refuse.
     #[error("{0}")]
     Wish(String),
+    /// A booted guest cannot be kept, or no guest goes on from it.
+    #[error("QEMU cannot keep a booted guest in {folder} and go on from it: {why}; look for free space there, and for a newer QEMU", folder = folder.display())]
+    KeptBoot {
+        /// Where it is, or would be.
+        folder: PathBuf,
+        /// QEMU's reason.
+        why: String,
+    },
     /// QEMU ended before the guest had reported.
     #[error("QEMU ended before the guest had booted: {last}")]
     Qemu {

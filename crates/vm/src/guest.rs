@@ -3,8 +3,10 @@
 
 mod command;
 mod files;
+mod kept;
 mod mounts;
 mod settle;
+mod unpack;
 
 use crate::protocol::{Message, Report, Trouble};
 use rustix::system::{RebootCommand, reboot};
@@ -12,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Where the first process is in the guest.
 pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
@@ -33,6 +35,9 @@ const ALIVE_EVERY: Duration = Duration::from_secs(2);
 const PORT_PATIENCE: Duration = Duration::from_secs(10);
 const PORT_LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// As many as the kernel's generator has as its key.
+const RANDOM_BYTES: usize = 32;
+
 /// What the guest is to do.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct GuestJob {
@@ -44,6 +49,27 @@ pub(crate) struct GuestJob {
     /// Empty: the kernel's own.
     pub(crate) scheduler: Vec<OsString>,
     pub(crate) fetch: Vec<OsString>,
+    /// Where the machine goes on from a boot that was kept, and its clock and random numbers are not to be the same each time.
+    pub(crate) resumed: Option<Resumed>,
+}
+
+/// What a machine that goes on must be told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Resumed {
+    /// Nanoseconds since 1970.
+    pub(crate) now_ns: u64,
+    /// For the kernel's random numbers.
+    pub(crate) random: Vec<u8>,
+}
+
+impl Resumed {
+    /// On the host.
+    pub(crate) fn now() -> io::Result<Self> {
+        let mut random = vec![0; RANDOM_BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Self { now_ns: now.as_nanos() as u64, random })
+    }
 }
 
 impl GuestJob {
@@ -89,9 +115,15 @@ pub fn is_in_guest() -> bool {
 pub fn run() -> io::Result<()> {
     let missing = mounts::all();
     let channel = Channel(Arc::new(Mutex::new(port()?)));
+    if !is_in_guest() {
+        kept::stop_and_unpack()?;
+    }
     let job: GuestJob = serde_json::from_slice(&fs::read(JOB_FILE)?)?;
     let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    if let Some(resumed) = &job.resumed {
+        kept::catch_up(resumed);
+    }
     if Path::new(KERNEL_CONFIG).is_file() {
         // Where libbpf looks for it. Without it, what needs it says so.
         let _ = fs::create_dir_all("/boot");

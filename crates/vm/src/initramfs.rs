@@ -23,23 +23,31 @@ const SMALL_FILES: [(&str, &str); 3] = [
 /// What Linux calls its console: major and minor number (Documentation/admin-guide/devices.txt).
 const CONSOLE: (u32, u32) = (5, 1);
 
-/// Writes the archive, of at most a share of the guest's memory, and returns its size. `items` are what travels, by their places in the guest;
-/// the first process is among them. `system` is the root directory whose links the guest has. Programs travel without what is not loaded, unless their symbols are asked for.
-pub(crate) fn write(
-    to: &Path,
-    items: &BTreeMap<PathBuf, GuestEntry>,
-    system: &Path,
-    first_process: &Path,
-    job: &GuestJob,
-    memory_bytes: u64,
-    keeps_symbols: bool,
-) -> Result<u64, VmError> {
-    let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
+/// What a guest's first file system is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Content<'a> {
+    /// What travels, by its places in the guest; the first process is among them.
+    pub(crate) items: &'a BTreeMap<PathBuf, GuestEntry>,
+    /// The root directory whose links the guest has.
+    pub(crate) system: &'a Path,
+    pub(crate) first_process: &'a Path,
+    /// What it is to do; nothing before it is told.
+    pub(crate) job: Option<&'a GuestJob>,
+    pub(crate) memory_bytes: u64,
+    /// Programs travel without what is not loaded, unless their symbols are asked for.
+    pub(crate) keeps_symbols: bool,
+}
+
+/// Writes the archive, of at most a share of the guest's memory. `path` is where; it is for messages.
+pub(crate) fn write(out: &File, path: &Path, content_of: &Content) -> Result<(), VmError> {
+    let Content { system, first_process, job, memory_bytes, keeps_symbols, .. } = *content_of;
+    let doing = || VmError::system(format!("writing the guest's file system to {}", path.display()));
     let most_bytes = memory_bytes / SHARE_FOR_FILES;
     let links = merged_folders(system);
-    let items = placed(items, &links);
-    let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
-    for folder in folders(&items, &job.folder()) {
+    let items = placed(content_of.items, &links);
+    let mut archive = Archive::new(BufWriter::new(out));
+    let working = job.map_or_else(|| PathBuf::from("/"), GuestJob::folder);
+    for folder in folders(&items, &working) {
         let mode = if folder == Path::new("/tmp") { 0o1777 } else { 0o755 };
         archive.folder(&folder, mode).map_err(doing())?;
     }
@@ -53,8 +61,10 @@ pub(crate) fn write(
         }
     }
     archive.link(Path::new(FIRST_PROCESS), first_process).map_err(doing())?;
-    let text = serde_json::to_vec(job).map_err(io::Error::from).map_err(doing())?;
-    archive.file(Path::new(JOB_FILE), 0o644, &text).map_err(doing())?;
+    if let Some(job) = job {
+        let text = serde_json::to_vec(job).map_err(io::Error::from).map_err(doing())?;
+        archive.file(Path::new(JOB_FILE), 0o644, &text).map_err(doing())?;
+    }
     for (path, item) in &items {
         let GuestEntry::File { from, mode } = item else { continue };
         // Asked before it is read: it may be larger than this machine's memory.
@@ -66,9 +76,7 @@ pub(crate) fn write(
         }
         archive.file(path, *mode, &content(from, keeps_symbols && path != first_process)?).map_err(doing())?;
     }
-    let bytes = archive.bytes;
-    archive.finish().map_err(doing())?;
-    Ok(bytes)
+    archive.finish().map(drop).map_err(doing())
 }
 
 /// A file's bytes; of a program, those that are loaded, unless all are kept.
@@ -162,7 +170,15 @@ mod tests {
         let mut files = GuestFiles::new(Vec::new(), folder.path().to_owned());
         files.program(&own).unwrap();
         let to = folder.path().join("i.cpio");
-        let error = write(&to, &files.items, Path::new("/"), &own, &job, 4096, false).unwrap_err();
+        let content = Content {
+            items: &files.items,
+            system: Path::new("/"),
+            first_process: &own,
+            job: Some(&job),
+            memory_bytes: 4096,
+            keeps_symbols: false,
+        };
+        let error = write(&File::create(&to).unwrap(), &to, &content).unwrap_err();
         assert!(error.to_string().contains("--memory"), "{error}");
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! Modules: `spec` (what to run), `arch` (on what kind of machine), `kernel` (which one), `debian` (apt), `packages` and `guest_program`
 //! (programs for guests of another architecture), `file_closure` and `elf` (what travels), `cpio` and `initramfs` (the guest's first
-//! file system), `guest_paths`, `qemu` with `icount_barrier`, `session` with `console` and `tail`, `protocol`, `event`, `guest_result`
+//! file system), `guest_paths`, `qemu` with `icount_barrier` and `qmp`, `kept_boot` (guests go on from one
+//! that has booted), `session` with `console` and `tail`, `protocol`, `event`, `guest_result`
 //! (files that come back), `kept_output` (what it prints, for a program that reads it), `error`.
 
 #![forbid(unsafe_code)]
@@ -28,11 +29,13 @@ mod guest_program;
 mod guest_result;
 mod icount_barrier;
 mod initramfs;
+mod kept_boot;
 mod kept_output;
 mod kernel;
 mod packages;
 mod protocol;
 mod qemu;
+mod qmp;
 mod run;
 mod session;
 mod spec;

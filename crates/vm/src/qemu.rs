@@ -1,9 +1,11 @@
 //! QEMU: its command line, and its process, which ends with this one.
 
 use crate::arch::Arch;
+use crate::console::Console;
 use crate::error::VmError;
 use crate::guest::{FIRST_PROCESS, PORT};
 use crate::icount_barrier::{self, IcountBarrier};
+use crate::qmp::{self, Qmp};
 use crate::spec::Spec;
 use serde::Serialize;
 use std::env;
@@ -87,6 +89,48 @@ pub(crate) struct Files {
     pub(crate) complaints: PathBuf,
     /// Where instructions are counted.
     pub(crate) icount_barrier: Option<IcountBarrier>,
+    /// Where the boot is kept, or the guest goes on from one.
+    pub(crate) memory: Option<Memory>,
+}
+
+impl Files {
+    /// The directory of this run.
+    pub(crate) fn folder(&self) -> &Path {
+        self.initramfs.parent().unwrap_or(Path::new("."))
+    }
+}
+
+/// The files in which a guest has its memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) guest: PathBuf,
+    /// What the guest writes is in the file. Otherwise it has a copy of its own, and QEMU waits for the rest of its state.
+    pub(crate) is_kept: bool,
+    /// Memory of a device, in which the guest finds files.
+    pub(crate) files: PathBuf,
+    pub(crate) files_bytes: u64,
+}
+
+impl Memory {
+    fn arguments(&self, memory_mib: u64) -> Vec<String> {
+        // QEMU looks at where shared memory is in the guest, which it cannot know of a device's yet when the state comes.
+        let share = if self.is_kept { "on" } else { "off" };
+        let backend = |id: &str, bytes: u64, path: &Path| {
+            format!("memory-backend-file,id={id},size={bytes},mem-path={},share={share}", option(path))
+        };
+        let mut arguments = vec![
+            "-object".to_owned(),
+            backend("memory", memory_mib << 20, &self.guest),
+            "-object".to_owned(),
+            backend("files", self.files_bytes, &self.files),
+        ];
+        let devices = ["-device", "ivshmem-plain,memdev=files,master=on", "-device", "pvpanic-pci", "-action", "panic=pause"];
+        arguments.extend(devices.iter().chain(&qmp::QEMU_ARGUMENTS).map(|word| (*word).to_owned()));
+        if !self.is_kept {
+            arguments.extend(["-incoming".to_owned(), "defer".to_owned()]);
+        }
+        arguments
+    }
 }
 
 /// QEMU's arguments.
@@ -94,7 +138,9 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     let mut arguments: Vec<OsString> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"]);
-    add(&["-M", spec.arch.facts().machine]);
+    let machine = spec.arch.facts().machine;
+    let in_file = files.memory.as_ref().map_or_else(String::new, |_| ",memory-backend=memory".to_owned());
+    add(&["-M", &format!("{machine}{in_file}")]);
     add(&accelerator.arguments(spec.arch));
     if accelerator == Accelerator::CountedInstructions {
         // QEMU's own random numbers, some of which some versions give to the kernel.
@@ -112,6 +158,9 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     add(&["-device", "virtio-serial-pci,ioeventfd=off"]);
     add(&["-device", &format!("virtserialport,chardev=channel,name={PORT}")]);
     add(&["-append", &command_line(spec, accelerator)]);
+    if let Some(memory) = &files.memory {
+        arguments.extend(memory.arguments(spec.memory_mib).into_iter().map(OsString::from));
+    }
     arguments.extend(["-kernel".into(), files.kernel.clone().into()]);
     arguments.extend(["-initrd".into(), files.initramfs.clone().into()]);
     arguments
@@ -138,7 +187,10 @@ fn option(path: &Path) -> String {
 
 /// A running QEMU; ended and collected when dropped.
 #[derive(Debug)]
-pub(crate) struct Qemu(Child);
+pub(crate) struct Qemu {
+    child: Child,
+    monitor: Option<Qmp>,
+}
 
 impl Qemu {
     /// Starts it, away from the terminal's signals: this process decides when it ends.
@@ -156,21 +208,50 @@ impl Qemu {
             .stdout(Stdio::null())
             .stderr(complaints)
             .process_group(0);
-        command.spawn().map(Self).map_err(VmError::system(format!("starting {}", program.display())))
+        if files.memory.is_some() {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            // Its state has a name there that needs no quoting.
+            command.current_dir(files.folder());
+        }
+        let child = command.spawn().map_err(VmError::system(format!("starting {}", program.display())))?;
+        Ok(Self { child, monitor: None })
+    }
+
+    /// Its monitor, where it has one.
+    pub(crate) fn monitor(&mut self) -> Result<&mut Qmp, String> {
+        if let (Some(to), Some(from)) = (self.child.stdin.take(), self.child.stdout.take()) {
+            self.monitor = Some(Qmp::new(to, from)?);
+        }
+        self.monitor.as_mut().ok_or_else(|| "it has no monitor".to_owned())
     }
 
     /// Its end, if it has come.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        self.0.try_wait().ok().flatten()
+        self.child.try_wait().ok().flatten()
     }
 }
 
 impl Drop for Qemu {
     fn drop(&mut self) {
         // Both fail only when it is gone already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
+
+/// Why it ended before its guest had said anything.
+pub(crate) fn why_it_ended(console: &Console, complaints: &Path) -> VmError {
+    if let Some(panic) = console.panic() {
+        return VmError::Panicked { last: format!(": {panic}") };
+    }
+    let said = read_complaints(complaints);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    VmError::Qemu { last: last.unwrap_or_else(|| format!("it said nothing{}", console.quoted())) }
+}
+
+/// What it has written on its standard error.
+pub(crate) fn read_complaints(path: &Path) -> String {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
 /// A command that ends when its parent does, and does not begin where that has another number than it should.
@@ -227,6 +308,7 @@ mod tests {
             console: place("console"),
             complaints: place("complaints"),
             icount_barrier: None,
+            memory: None,
         }
     }
 

@@ -4,11 +4,12 @@ use crate::elf;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
 use crate::file_closure::{GuestEntry, GuestFiles};
-use crate::guest::{GuestJob, KERNEL_CONFIG};
+use crate::guest::{GuestJob, KERNEL_CONFIG, Resumed};
 use crate::guest_paths::{GuestPaths, USUAL_PATH};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
 use crate::initramfs;
+use crate::kept_boot::{self, KeptBoot};
 use crate::kernel::{self, Kernel};
 use crate::packages;
 use crate::qemu::{self, Accelerator, Files};
@@ -17,8 +18,10 @@ use crate::spec::Spec;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_units::Observer;
@@ -62,59 +65,177 @@ pub fn run(
         .prefix("swtch-vm-")
         .tempdir()
         .map_err(VmError::system("creating a directory for the guest's files"))?;
-    let initramfs = folder.path().join("initramfs.cpio");
-    let Packed { mut items, first_process, job } = packed;
+    let Packed { mut items, own_items, first_process, job } = packed;
     if spec.kernel_config
         && let Some(from) = kernel::config_beside(&kernel.image)
     {
         items.insert(KERNEL_CONFIG.into(), GuestEntry::File { from, mode: 0o644 });
     }
-    let system = root.as_deref().unwrap_or(Path::new("/"));
-    initramfs::write(&initramfs, &items, system, &first_process, &job, spec.memory_mib << 20, spec.symbols)?;
-    let outcome = boot(spec, &kernel, folder.path(), &back, observer)?;
-    Ok(Outcome { inputs: digest(spec, &kernel.image, &initramfs)?, ..outcome })
+    let archives = Archives {
+        spec,
+        folder: folder.path(),
+        items,
+        own_items,
+        system: root.unwrap_or_else(|| "/".into()),
+        first_process,
+        job,
+    };
+    boot(&archives, &kernel, &back, observer)
 }
 
 /// Of everything that decides what a guest does, but QEMU itself.
-fn digest(spec: &Spec, kernel: &Path, initramfs: &Path) -> Result<String, VmError> {
+fn digest(spec: &Spec, files: &[&Path]) -> Result<String, VmError> {
     let mut hasher = DefaultHasher::new();
     (spec.cpus, spec.memory_mib, &spec.append, spec.seed).hash(&mut hasher);
-    for path in [kernel, initramfs] {
+    for path in files {
         let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
         bytes.hash(&mut hasher);
     }
     Ok(format!("{:016x}", hasher.finish()))
 }
 
+/// Writes what a guest needs, in the way that it gets it.
+struct Archives<'a> {
+    spec: &'a Spec,
+    folder: &'a Path,
+    items: BTreeMap<PathBuf, GuestEntry>,
+    /// Of the first process alone.
+    own_items: BTreeMap<PathBuf, GuestEntry>,
+    system: PathBuf,
+    first_process: PathBuf,
+    job: GuestJob,
+}
+
+impl Archives<'_> {
+    fn initramfs(&self) -> PathBuf {
+        self.folder.join("initramfs.cpio")
+    }
+
+    /// In the memory of a device, for a guest that goes on from a kept boot.
+    fn files(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+
+    /// Everything: a guest that boots for this command.
+    fn write_all(&self) -> Result<(), VmError> {
+        self.write(&self.initramfs(), 0, &self.items, Some(&self.job))
+    }
+
+    /// The first process alone: a guest that boots for any command.
+    fn write_own(&self) -> Result<(), VmError> {
+        self.write(&self.initramfs(), 0, &self.own_items, None)
+    }
+
+    /// The rest.
+    fn write_rest(&self, resumed: Option<Resumed>) -> Result<(), VmError> {
+        let mut rest = self.items.clone();
+        rest.retain(|place, item| self.own_items.get(place) != Some(item));
+        let job = GuestJob { resumed, ..self.job.clone() };
+        self.write(&self.files(), kept_boot::HEADER_BYTES, &rest, Some(&job))
+    }
+
+    /// Where the archive does not begin its file, its length does.
+    fn write(
+        &self,
+        path: &Path,
+        begins_at: u64,
+        items: &BTreeMap<PathBuf, GuestEntry>,
+        job: Option<&GuestJob>,
+    ) -> Result<(), VmError> {
+        let content = initramfs::Content {
+            items,
+            system: &self.system,
+            first_process: &self.first_process,
+            job,
+            memory_bytes: self.spec.memory_mib << 20,
+            keeps_symbols: self.spec.symbols,
+        };
+        let doing = || VmError::system(format!("writing {}", path.display()));
+        let mut file = File::create(path).map_err(doing())?;
+        file.seek(SeekFrom::Start(begins_at)).map_err(doing())?;
+        initramfs::write(&file, path, &content)?;
+        if begins_at == 0 {
+            return Ok(());
+        }
+        let length = file.stream_position().map_err(doing())? - begins_at;
+        file.write_all_at(&length.to_le_bytes(), 0).map_err(doing())
+    }
+}
+
+/// Goes on from a kept boot, which is made anew once where no guest goes on from it.
+fn resume(
+    archives: &Archives,
+    accelerator: Accelerator,
+    files: &Files,
+    result: impl Fn() -> Result<GuestResult, VmError>,
+    observer: &mut dyn Observer<Event>,
+) -> Result<Outcome, VmError> {
+    let spec = archives.spec;
+    archives.write_own()?;
+    archives.write_rest(None)?;
+    let inputs = digest(spec, &[&files.kernel, &files.initramfs, &archives.files()])?;
+    if accelerator != Accelerator::CountedInstructions {
+        archives.write_rest(Some(Resumed::now().map_err(VmError::system("reading random numbers"))?))?;
+    }
+    File::options()
+        .write(true)
+        .open(archives.files())
+        .and_then(|file| file.set_len(kept_boot::files_bytes(spec)))
+        .map_err(VmError::system("making a file for the guest's memory"))?;
+    let mut is_second = false;
+    loop {
+        let kept = KeptBoot::find_or_make(spec, accelerator, files, observer)?;
+        let files = Files { memory: Some(kept.memory(archives.files(), spec)), ..files.clone() };
+        let session = Session::start(spec, accelerator, &files, Some(&kept), spec.boot_timeout, result()?);
+        let end = session.map_or_else(|error| End::Failed { error, booted: false }, |session| session.follow(observer));
+        match end {
+            End::Done(outcome) => return Ok(Outcome { inputs, ..outcome }),
+            End::Failed { error: VmError::Interrupted, .. } => return Err(VmError::Interrupted),
+            End::Failed { error, booted } if booted || is_second => return Err(error),
+            End::Failed { .. } => kept.discard(),
+        }
+        is_second = true;
+        for path in [&files.channel, &files.console] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// With the best accelerator that works.
 fn boot(
-    spec: &Spec,
+    archives: &Archives,
     kernel: &Kernel,
-    folder: &Path,
     back: &Path,
     observer: &mut dyn Observer<Event>,
 ) -> Result<Outcome, VmError> {
+    let Archives { spec, folder, .. } = *archives;
     let mark = qemu::kvm_mark();
     let failed_before = mark.as_ref().is_some_and(|mark| mark.exists());
     for accelerator in Accelerator::candidates(spec, failed_before) {
         let files = Files {
             kernel: std::path::absolute(&kernel.image)
                 .map_err(VmError::system("reading the current directory"))?,
-            initramfs: folder.join("initramfs.cpio"),
+            initramfs: archives.initramfs(),
             channel: folder.join(format!("channel-{accelerator:?}")),
             console: folder.join(format!("console-{accelerator:?}")),
             complaints: folder.join(format!("complaints-{accelerator:?}")),
             icount_barrier: (accelerator == Accelerator::CountedInstructions)
                 .then(|| IcountBarrier::prepare(folder))
                 .transpose()?,
+            memory: None,
         };
         observer.event(&Event::Booting { kernel: kernel.name.clone(), accelerator });
+        let result = || GuestResult::new(&spec.fetch, back);
+        if kept_boot::is_for(spec, accelerator) {
+            return resume(archives, accelerator, &files, result, observer);
+        }
+        archives.write_all()?;
+        let inputs = digest(spec, &[&files.kernel, &files.initramfs])?;
         let is_trial = accelerator == Accelerator::Kvm;
         let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
-        let result = GuestResult::new(&spec.fetch, back)?;
-        let session = Session::start(spec, accelerator, &files, boot_timeout, result)?;
+        let session = Session::start(spec, accelerator, &files, None, boot_timeout, result()?)?;
         match session.follow(observer) {
-            End::Done(outcome) => return Ok(outcome),
+            End::Done(outcome) => return Ok(Outcome { inputs, ..outcome }),
             End::Failed { error: VmError::Interrupted, .. } => return Err(VmError::Interrupted),
             End::Failed { booted: false, .. } if is_trial => {
                 // Not to wait for it again until this machine restarts.
@@ -135,6 +256,8 @@ fn boot(
 /// What travels, by its place in the guest, and what the guest is to do with it.
 struct Packed {
     items: BTreeMap<PathBuf, GuestEntry>,
+    /// Those of the first process alone.
+    own_items: BTreeMap<PathBuf, GuestEntry>,
     first_process: PathBuf,
     job: GuestJob,
 }
@@ -146,13 +269,17 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
         let own = first_process.parent().unwrap_or(Path::new("/")).as_os_str();
         path = [OsStr::new(USUAL_PATH), own, &path].join(OsStr::new(":"));
     }
-    let mut guest_files = GuestFiles::new(env::split_paths(&path).collect(), here.to_owned())
-        .for_guests(spec.arch, root.map(Path::to_owned));
+    let no_files = || {
+        GuestFiles::new(env::split_paths(&path).collect(), here.to_owned())
+            .for_guests(spec.arch, root.map(Path::to_owned))
+    };
+    let (mut guest_files, mut own_files) = (no_files(), no_files());
     let program = guest_files.command(&spec.command)?;
     elf::check_machine(first_process, spec.arch, || {
         "a guest's first process is a program for it".to_owned()
     })?;
     guest_files.program(first_process)?;
+    own_files.program(first_process)?;
     for file in &spec.copy {
         guest_files.copy(file)?;
     }
@@ -195,9 +322,11 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
             std::iter::once(paths.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
         }),
         fetch: spec.fetch.iter().map(|path| paths.word(path.as_os_str())).collect(),
+        resumed: None,
     };
     let first_process = paths.of(&guest_files.absolute(first_process));
-    Ok(Packed { items: paths.items(&guest_files.items), first_process, job })
+    let own_items = paths.items(&own_files.items);
+    Ok(Packed { items: paths.items(&guest_files.items), own_items, first_process, job })
 }
 
 /// The words that may name files.

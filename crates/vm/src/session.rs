@@ -5,11 +5,11 @@ use crate::error::VmError;
 use crate::event::{Event, Outcome};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
+use crate::kept_boot::KeptBoot;
 use crate::protocol::{Decoder, Exited, Message, Report, Trouble};
-use crate::qemu::{Accelerator, Files, Qemu};
+use crate::qemu::{self, Accelerator, Files, Qemu};
 use crate::spec::Spec;
 use crate::tail::Tail;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,6 +54,7 @@ impl<'a> Session<'a> {
         spec: &'a Spec,
         accelerator: Accelerator,
         files: &Files,
+        kept: Option<&KeptBoot>,
         boot_timeout: Duration,
         result: GuestResult,
     ) -> Result<Self, VmError> {
@@ -61,10 +62,14 @@ impl<'a> Session<'a> {
             |path: &Path| Tail::create(path).map_err(VmError::system(format!("making {}", path.display())));
         let (channel, console_file) = (tail(&files.channel)?, tail(&files.console)?);
         let began = Instant::now();
+        let mut qemu = Qemu::start(spec, accelerator, files)?;
+        if let Some(kept) = kept {
+            kept.resume(&mut qemu, files)?;
+        }
         Ok(Self {
             spec,
             accelerator,
-            qemu: Qemu::start(spec, accelerator, files)?,
+            qemu,
             complaints: files.complaints.clone(),
             icount_barrier: files.icount_barrier.clone(),
             boot_timeout,
@@ -185,7 +190,7 @@ impl<'a> Session<'a> {
 
     fn check_patience(&self) -> Result<(), VmError> {
         if self.kernel.is_none() {
-            if self.began.elapsed() >= self.boot_timeout || self.complaints().contains(KVM_GAVE_UP) {
+            if self.began.elapsed() >= self.boot_timeout || qemu::read_complaints(&self.complaints).contains(KVM_GAVE_UP) {
                 return Err(VmError::NotBooted { limit: self.boot_timeout, last: self.console.quoted() });
             }
         } else if self.heard.elapsed() >= self.spec.silence {
@@ -201,21 +206,10 @@ impl<'a> Session<'a> {
 
     /// QEMU has ended though the guest was not done.
     fn why_it_ended(&self) -> VmError {
-        if let Some(panic) = self.console.panic() {
-            return VmError::Panicked { last: format!(": {panic}") };
-        }
-        if self.kernel.is_some() {
+        if self.kernel.is_some() && self.console.panic().is_none() {
             return VmError::Vanished { last: self.console.quoted() };
         }
-        let complaints = self.complaints();
-        let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
-        VmError::Qemu { last: last.unwrap_or_else(|| format!("it said nothing{}", self.console.quoted())) }
-    }
-
-    fn complaints(&self) -> String {
-        fs::read(&self.complaints)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        qemu::why_it_ended(&self.console, &self.complaints)
     }
 
     fn outcome(self) -> End {
