@@ -1,6 +1,8 @@
 //! `swtch top` from end to end: in a terminal, and into a pipe.
 
-use crate::common::{fixture, home, run, stderr, stdout, swtch, usable};
+use crate::advised::compiled;
+use crate::common::machine::alone;
+use crate::common::{fixture, home, last_cpu, run, skip, stderr, stdout, swtch, usable, without_bpf};
 use crate::terminal::{Connection, Terminal, described, ended};
 use serde_json::Value;
 use std::fs;
@@ -83,6 +85,35 @@ fn windows_for_machines_have_the_names_they_promise() {
         let missing = windows[0]["unavailable"].as_array().unwrap();
         assert_eq!(missing.iter().any(|row| row["what"] == "preemptions"), !sees, "{source}");
     }
+}
+
+/// The same threads wait in a loop, and then asleep.
+#[test]
+fn a_process_that_waits_on_the_cpus_it_needs_is_named_with_the_remedy() {
+    const TEST: &str = "a_process_that_waits_on_the_cpus_it_needs_is_named_with_the_remedy";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let _machine = alone();
+    let home = home();
+    let Some(program) = compiled(home.path(), "spinners") else { return skip(TEST, "no C compiler here") };
+    let cpu = last_cpu();
+    let seen = |how: &str| -> Vec<Value> {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu]).arg(&program).args([how, "4", "1000000", "400000"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let load = Busy { child, _folder: crate::common::home() };
+        let output = run(&mut top(home.path(), &["--events", "--json", "-n", "3", "-i", "500ms"]));
+        assert!(output.status.success(), "{}", stderr(&output));
+        let all = windows(&stdout(&output));
+        let lines = all.iter().flat_map(|window| window["spinning"].as_array().unwrap().clone());
+        lines.filter(|line| line["pid"] == load.pid()).collect()
+    };
+    let lines = seen("pause");
+    let Some(line) = lines.first() else { panic!("none of three windows names it") };
+    assert!(line["threads"].as_u64().is_some_and(|threads| (4..=5).contains(&threads)), "{line}");
+    assert!(line["remedy"].as_str().unwrap().starts_with("1 thread (as many as CPUs)"), "{line}");
+    assert_eq!(seen("block"), [Value::Null; 0], "threads that wait asleep are not named");
 }
 
 #[test]

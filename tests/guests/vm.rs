@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// From the command's start to the guest's first process, in emulation; the goal of 10 s is for an idle machine with two CPUs.
 const BOOT_AT_MOST: Duration = Duration::from_secs(60);
@@ -40,6 +40,14 @@ fn vm_with(rights: &str, home: &Path, arguments: &[&str]) -> Command {
     let settings = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
     command.envs(settings).env("XDG_CACHE_HOME", home.join("cache")).stdin(Stdio::null());
     command
+}
+
+/// A cache with the kernels of all tests, and no boot that is kept.
+fn cache_without_boots(home: &Path) -> PathBuf {
+    let (shared, own) = (cache().join("swtch/kernels"), home.join("own-cache"));
+    fs::create_dir_all(own.join("swtch")).unwrap();
+    std::os::unix::fs::symlink(shared, own.join("swtch/kernels")).unwrap();
+    own
 }
 
 /// The events of a run with `--json`.
@@ -113,6 +121,53 @@ fn how_long_a_quota_stopped_tasks_is_read_from_the_guests_kernel() {
     // The kernel's own count goes from before the second that is watched to after it.
     let throttled_s = (after_us - before_us) / 1e6;
     assert!(waited_s > 0.3 && waited_s <= 1.01 * throttled_s, "{waited_s} of {throttled_s}: {said}");
+}
+
+#[test]
+fn a_boot_is_kept_for_all_later_guests_and_made_anew_where_it_is_broken() {
+    if cannot("a_boot_is_kept_for_all_later_guests_and_made_anew_where_it_is_broken") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    // Before, so that there is a kernel in the cache of all tests.
+    assert!(run(&mut vm(home.path(), &["--cpus", "1", "--", "true"])).status.success());
+    let own = cache_without_boots(home.path());
+    let kept = || {
+        let all = fs::read_dir(own.join("swtch/guests")).unwrap().map(|entry| entry.unwrap().path());
+        let mut states: Vec<PathBuf> = all.map(|folder| folder.join("state")).filter(|state| state.is_file()).collect();
+        assert_eq!(states.len(), 1, "{states:?}");
+        states.remove(0)
+    };
+    // What it prints, how many guests booted for it, and the guest's clock.
+    let once = |word: &str| {
+        let script = "echo $0; date +%s; head -c 16 /proc/sys/kernel/random/uuid; exit; date; head";
+        let arguments = ["--json", "--cpus", "1", "--", "sh", "-c", script, word];
+        let output = run(vm(home.path(), &arguments).env("XDG_CACHE_HOME", &own));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let events = events(&stdout(&output));
+        let boots = events.iter().filter(|event| event["event"] == "preparing").count();
+        let text = text_of(&events, "stdout");
+        let [said, now_s, random] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert_eq!(said, word);
+        (boots, now_s.parse::<u64>().unwrap(), random.to_owned())
+    };
+    let now_s = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let (boots, _, first_random) = once("first");
+    assert_eq!(boots, 1);
+    let state = kept();
+    let made = fs::metadata(&state).unwrap().modified().unwrap();
+    let began_s = now_s();
+    let (boots, guests_s, random) = once("second");
+    assert_eq!(boots, 0, "it goes on from the first one's boot");
+    assert!((began_s..=now_s()).contains(&guests_s), "its clock is right: {guests_s} after {began_s}");
+    assert_ne!(random, first_random, "its random numbers are its own");
+    assert_eq!(fs::metadata(&state).unwrap().modified().unwrap(), made, "no guest changes it");
+    // As by a disk that lost something.
+    fs::write(&state, "no state").unwrap();
+    assert_eq!(once("third").0, 1, "it was made anew");
+    assert!(fs::metadata(kept()).unwrap().len() > 10_000);
+    assert_eq!(names(&home.path().join("temporary")), [""; 0], "nothing is left behind");
 }
 
 #[test]
@@ -273,15 +328,17 @@ pass() { local k; for ((k = 0; k < $1; k++)); do echo $k | cat >/dev/null; done;
 took nap 200; took nap 800; took spin 5000; took spin 20000; took pass 5; took pass 20; took nap 200; took nap 800
 i=0; while [ $i -lt 20 ]; do echo $i | cat >/dev/null; i=$((i+1)); done
 while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%N";
-    let once = || {
+    let once = |cache: &Path| {
         let arguments = ["--json", "--deterministic", "--cpus", "2", "--", "bash", "-c", script];
-        let output = run(&mut vm(home.path(), &arguments));
+        let output = run(vm(home.path(), &arguments).env("XDG_CACHE_HOME", cache));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let events = events(&stdout(&output));
         (event(&events, "exited").clone(), text_of(&events, "stdout"))
     };
-    let (first, second) = (once(), once());
+    // Guests that go on from one boot, and one that goes on from a boot of its own, as on another machine.
+    let (first, second, elsewhere) = (once(&cache()), once(&cache()), once(&cache_without_boots(home.path())));
     assert_eq!(first, second);
+    assert_eq!(first, elsewhere, "another boot");
     assert!(first.0["context_switches"].as_u64().unwrap() > 6000, "{first:?}");
     assert!(first.0["elapsed_ns"].as_u64().unwrap() > 100_000_000, "{first:?}");
     let took: Vec<(&str, f64)> = first

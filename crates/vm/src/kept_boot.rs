@@ -14,7 +14,7 @@ use crate::kernel::cache_folder;
 use crate::qemu::{self, Accelerator, Files, Memory, Qemu};
 use crate::spec::Spec;
 use crate::tail::Tail;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, statvfs};
 use serde_json::json;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,6 +33,8 @@ const STATE: &str = "state";
 const STATE_IN_RUN: &str = "kept-state";
 /// Kept boots take so much in all; the one that was not used for the longest time goes first.
 const MOST_BYTES: u64 = 4 << 30;
+/// What must be free for one more; a guest with its programs has written some 200 MB when it stops.
+const LEAST_ROOM_BYTES: u64 = 1 << 30;
 /// The machine's share of memory that its files may take (`initramfs.rs`), as memory of a device: a power of two.
 const LEAST_FILES_BYTES: u64 = 16 << 20;
 const FILES_SHARE: u64 = 2;
@@ -131,13 +133,20 @@ impl KeptBoot {
 
 /// Where they all are: with what else is kept, or only for this run where nothing can be.
 fn place(run: &Path) -> Result<PathBuf, VmError> {
-    let kept = cache_folder().map(|cache| cache.join(FOLDER));
-    if let Some(kept) = kept.filter(|kept| fs::create_dir_all(kept).is_ok() && File::create(kept.join(LOCK)).is_ok()) {
+    let can_be = |kept: &PathBuf| {
+        fs::create_dir_all(kept).is_ok() && has_room(kept) && File::create(kept.join(LOCK)).is_ok()
+    };
+    if let Some(kept) = cache_folder().map(|cache| cache.join(FOLDER)).filter(can_be) {
         return Ok(kept);
     }
     let here = run.join(FOLDER);
     fs::create_dir_all(&here).map_err(VmError::system("making a directory for the booted guest"))?;
     Ok(here)
+}
+
+/// A guest whose memory is in a file dies where the file system is full.
+fn has_room(folder: &Path) -> bool {
+    statvfs(folder).is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) >= LEAST_ROOM_BYTES)
 }
 
 /// Everything that decides how it boots: the programs' bytes, the machine, and this start of the host.

@@ -1,5 +1,5 @@
 # Two cgroups as applications on two fast and two slow CPUs: one task in small, which gains little from a fast CPU, three in big. "NAME
-# work" for each task, and what was decided last, as JSON. CPUs are alike in the guest; the slow ones are held up, by 2. Then processes of
+# work" for each task, and what was decided, as JSON. CPUs are alike in the guest; the slow ones are held up, by 2. Then processes of
 # different weights on the same CPUs, of which one comes later and goes first: "WEIGHTS" and every decision, as JSON.
 join() { group=$1; shift; echo 0 > "/sys/fs/cgroup/$group/cgroup.procs"; exec "$@"; }
 
@@ -12,8 +12,8 @@ while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; 
 workers=""
 for name in small1 big1 big2 big3; do (join ${name%?} /tmp/$name "$SECONDS_EACH") & workers="$workers $!"; done
 wait $workers; kill $pid; wait $pid; echo "status $?"
-# The last interval in which all were busy from beginning to end, and no other task was.
-grep '"about":"shares"' /tmp/log | grep '"name":"small"' | grep '"name":"big"' | grep '"tasks":3' | grep -v '"name":"/"' | tail -n 1
+# The intervals in which all were busy, and no other task was; without those that ended early.
+grep '"about":"shares"' /tmp/log | grep '"name":"small"' | grep '"name":"big"' | grep '"tasks":3' | grep -v -e '"name":"/"' -e within_interval
 rmdir /sys/fs/cgroup/small /sys/fs/cgroup/big
 
 echo WEIGHTS
