@@ -97,7 +97,7 @@ fn groups_share_alike(said: &str) {
     assert!(said.contains("status 0"), "{said}");
     let intervals: Vec<Value> =
         said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
-    // In the first they began, and shares were not yet known. In each of the others, who has a fast CPU for how long depends on chance.
+    // In the first they began, and shares were not yet known. In each of the others, which task has a fast CPU for how long depends on chance.
     let [_, intervals @ ..] = &intervals[..] else { panic!("no interval in which all were busy: {said}") };
     assert!(intervals.len() >= 3, "{said}");
     let of = |name: &str| {
@@ -107,7 +107,8 @@ fn groups_share_alike(said: &str) {
             .filter(|app| app["name"] == name)
             .collect();
         let [.., last] = &in_each[..] else { panic!("no {name}: {said}") };
-        let ran_ns = |kind: usize| in_each.iter().map(|app| app["ran_ns"][kind].as_f64().unwrap()).sum::<f64>();
+        let ran_ns =
+            |kind: usize| in_each.iter().map(|app| app["ran_ns"][kind].as_f64().unwrap()).sum::<f64>();
         let fast = ran_ns(0) / (ran_ns(0) + ran_ns(1));
         (last["tasks"].as_f64().unwrap(), last["shares"][0].as_f64().unwrap(), fast)
     };

@@ -135,7 +135,8 @@ fn a_boot_is_kept_for_all_later_guests_and_made_anew_where_it_is_broken() {
     let own = cache_without_boots(home.path());
     let kept = || {
         let all = fs::read_dir(own.join("swtch/guests")).unwrap().map(|entry| entry.unwrap().path());
-        let mut states: Vec<PathBuf> = all.map(|folder| folder.join("state")).filter(|state| state.is_file()).collect();
+        let mut states: Vec<PathBuf> =
+            all.map(|folder| folder.join("state")).filter(|state| state.is_file()).collect();
         assert_eq!(states.len(), 1, "{states:?}");
         states.remove(0)
     };
@@ -336,7 +337,8 @@ while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%
         (event(&events, "exited").clone(), text_of(&events, "stdout"))
     };
     // Guests that go on from one boot, and one that goes on from a boot of its own, as on another machine.
-    let (first, second, elsewhere) = (once(&cache()), once(&cache()), once(&cache_without_boots(home.path())));
+    let (first, second, elsewhere) =
+        (once(&cache()), once(&cache()), once(&cache_without_boots(home.path())));
     assert_eq!(first, second);
     assert_eq!(first, elsewhere, "another boot");
     assert!(first.0["context_switches"].as_u64().unwrap() > 6000, "{first:?}");

@@ -144,10 +144,10 @@ pub enum VmError {
     #[error("{0}")]
     Wish(String),
     /// A booted guest cannot be kept, or no guest goes on from it.
-    #[error("QEMU cannot keep a booted guest in {folder} and go on from it: {why}; look for free space there, and for a newer QEMU", folder = folder.display())]
+    #[error("QEMU cannot keep a booted guest in {directory} and go on from it: {why}; look for free space there, and for a newer QEMU", directory = directory.display())]
     KeptBoot {
         /// Where it is, or would be.
-        folder: PathBuf,
+        directory: PathBuf,
         /// QEMU's reason.
         why: String,
     },

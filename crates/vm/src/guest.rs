@@ -53,7 +53,7 @@ pub(crate) struct GuestJob {
     pub(crate) resumed: Option<Resumed>,
 }
 
-/// What a machine that goes on must be told.
+/// What a machine that goes on cannot know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Resumed {
     /// Nanoseconds since 1970.

@@ -31,7 +31,7 @@ pub(crate) struct Content<'a> {
     /// The root directory whose links the guest has.
     pub(crate) system: &'a Path,
     pub(crate) first_process: &'a Path,
-    /// What it is to do; nothing before it is told.
+    /// What it is to do; absent where that is not known yet.
     pub(crate) job: Option<&'a GuestJob>,
     pub(crate) memory_bytes: u64,
     /// Programs travel without what is not loaded, unless their symbols are asked for.

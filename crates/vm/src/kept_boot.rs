@@ -48,7 +48,7 @@ pub(crate) const HEADER_BYTES: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct KeptBoot {
     folder: PathBuf,
-    /// Nobody removes it while this is open.
+    /// No other process removes it while this is open.
     _in_use: File,
 }
 
@@ -82,7 +82,7 @@ impl KeptBoot {
         take(&lock, FlockOperation::NonBlockingLockShared, observer)?;
         if !folder.join(STATE).is_file() {
             take(&lock, FlockOperation::NonBlockingLockExclusive, observer)?;
-            // Somebody else may have been quicker.
+            // Another process may have been quicker.
             if !folder.join(STATE).is_file() {
                 make(spec, accelerator, files, &all, &folder, observer)?;
                 prune(&all, &folder, MOST_BYTES);
@@ -96,12 +96,7 @@ impl KeptBoot {
 
     /// How a guest that goes on has its memory.
     pub(crate) fn memory(&self, files: PathBuf, spec: &Spec) -> Memory {
-        Memory {
-            guest: self.folder.join(MEMORY),
-            is_kept: false,
-            files,
-            files_bytes: files_bytes(spec),
-        }
+        Memory { guest: self.folder.join(MEMORY), is_kept: false, files, files_bytes: files_bytes(spec) }
     }
 
     /// Has a QEMU that waits for it go on from here.
@@ -121,7 +116,7 @@ impl KeptBoot {
         resumed.map_err(|why: String| {
             let said = qemu::read_complaints(&files.complaints);
             let why = said.lines().last().map_or(why.clone(), |said| format!("{why} ({said})"));
-            VmError::KeptBoot { folder: self.folder.clone(), why }
+            VmError::KeptBoot { directory: self.folder.clone(), why }
         })
     }
 
@@ -195,9 +190,8 @@ fn make(
     folder: &Path,
     observer: &mut dyn Observer<Event>,
 ) -> Result<(), VmError> {
-    observer.event(&Event::Preparing {
-        text: "booting a guest that later ones go on from (once)".to_owned(),
-    });
+    observer
+        .event(&Event::Preparing { text: "booting a guest that later ones go on from (once)".to_owned() });
     let making = tempfile::Builder::new()
         .prefix("making-")
         .tempdir_in(all)
@@ -221,7 +215,8 @@ fn make(
         ..files.clone()
     };
     let _ = fs::remove_file(&files.console);
-    let mut console = Tail::create(&files.console).map_err(VmError::system("making a file for the console"))?;
+    let mut console =
+        Tail::create(&files.console).map_err(VmError::system("making a file for the console"))?;
     let mut qemu = Qemu::start(spec, accelerator, &files)?;
     until_stopped(&mut qemu, spec, &mut console, &files.complaints, observer)?;
     let kept = (|| {
@@ -233,7 +228,7 @@ fn make(
             status => Ok(status == Some("completed")),
         })
     })();
-    kept.map_err(|why: String| VmError::KeptBoot { folder: folder.to_owned(), why })?;
+    kept.map_err(|why: String| VmError::KeptBoot { directory: folder.to_owned(), why })?;
     drop(qemu);
     let state = run.join(STATE_IN_RUN);
     fs::copy(&state, making.path().join(STATE))
@@ -294,7 +289,13 @@ fn prune(all: &Path, but: &Path, most_bytes: u64) {
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.is_dir() && path != but)
-        .map(|path| (fs::metadata(&path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH), bytes_of(&path), path))
+        .map(|path| {
+            (
+                fs::metadata(&path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH),
+                bytes_of(&path),
+                path,
+            )
+        })
         .collect();
     found.sort();
     let mut bytes = bytes_of(but) + found.iter().map(|(_, bytes, _)| bytes).sum::<u64>();
@@ -333,7 +334,8 @@ mod tests {
             File::open(&folder).unwrap().set_modified(now - Duration::from_secs(age_s)).unwrap();
         }
         let names = || {
-            let mut names: Vec<_> = fs::read_dir(all.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+            let mut names: Vec<_> =
+                fs::read_dir(all.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
             names.sort();
             names
         };

@@ -124,7 +124,14 @@ impl Memory {
             "-object".to_owned(),
             backend("files", self.files_bytes, &self.files),
         ];
-        let devices = ["-device", "ivshmem-plain,memdev=files,master=on", "-device", "pvpanic-pci", "-action", "panic=pause"];
+        let devices = [
+            "-device",
+            "ivshmem-plain,memdev=files,master=on",
+            "-device",
+            "pvpanic-pci",
+            "-action",
+            "panic=pause",
+        ];
         arguments.extend(devices.iter().chain(&qmp::QEMU_ARGUMENTS).map(|word| (*word).to_owned()));
         if !self.is_kept {
             arguments.extend(["-incoming".to_owned(), "defer".to_owned()]);

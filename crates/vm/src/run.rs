@@ -187,7 +187,8 @@ fn resume(
         let kept = KeptBoot::find_or_make(spec, accelerator, files, observer)?;
         let files = Files { memory: Some(kept.memory(archives.files(), spec)), ..files.clone() };
         let session = Session::start(spec, accelerator, &files, Some(&kept), spec.boot_timeout, result()?);
-        let end = session.map_or_else(|error| End::Failed { error, booted: false }, |session| session.follow(observer));
+        let end = session
+            .map_or_else(|error| End::Failed { error, booted: false }, |session| session.follow(observer));
         match end {
             End::Done(outcome) => return Ok(Outcome { inputs, ..outcome }),
             End::Failed { error: VmError::Interrupted, .. } => return Err(VmError::Interrupted),

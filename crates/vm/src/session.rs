@@ -190,7 +190,9 @@ impl<'a> Session<'a> {
 
     fn check_patience(&self) -> Result<(), VmError> {
         if self.kernel.is_none() {
-            if self.began.elapsed() >= self.boot_timeout || qemu::read_complaints(&self.complaints).contains(KVM_GAVE_UP) {
+            if self.began.elapsed() >= self.boot_timeout
+                || qemu::read_complaints(&self.complaints).contains(KVM_GAVE_UP)
+            {
                 return Err(VmError::NotBooted { limit: self.boot_timeout, last: self.console.quoted() });
             }
         } else if self.heard.elapsed() >= self.spec.silence {

@@ -3,7 +3,7 @@
  * What the guest's first process does with devices, which takes a mapping of their memory. A program of its own, without any library:
  *
  *   device_map stop /sys/bus/pci/devices/ADDRESS/resource0    writes a byte there; pvpanic's makes QEMU stop the machine, and keep it
- *   device_map read /sys/bus/pci/devices/ADDRESS/resource2    prints what is there: a length of eight bytes, and so many bytes after it
+ *   device_map read /sys/bus/pci/devices/ADDRESS/resource2    prints what is there after a length of eight bytes, and no more than that
  *
  * pvpanic: docs/specs/pvpanic.txt; the memory of ivshmem: docs/specs/ivshmem-spec.txt (QEMU 7.2). Linux maps a device's memory by that file of
  * sysfs (Documentation/PCI/sysfs-pci.rst).

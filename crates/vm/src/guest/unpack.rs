@@ -114,7 +114,7 @@ mod tests {
         let bytes = archive.finish().unwrap();
         unpack(&bytes[..], root).unwrap();
         assert_eq!(fs::read(root.join("bin/b")).unwrap(), b"hello");
-        assert_eq!(fs::read(root.join("in-use")).unwrap(), b"old", "who has it open keeps it");
+        assert_eq!(fs::read(root.join("in-use")).unwrap(), b"old", "a program that has it open keeps it");
         assert_eq!(fs::read_link(root.join("kept")).unwrap(), Path::new("elsewhere"));
         let mode = |name: &str| fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o7777;
         assert_eq!((mode("bin/a"), mode("tmp"), mode("tmp/empty")), (0o755, 0o1777, 0o600));
