@@ -1,5 +1,6 @@
 //! One run: everything is prepared, the guest boots, its messages are followed to the end.
 
+use crate::archives::{Archives, digest};
 use crate::elf;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
@@ -8,7 +9,6 @@ use crate::guest::{GuestJob, KERNEL_CONFIG, Resumed};
 use crate::guest_paths::{GuestPaths, USUAL_PATH};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
-use crate::initramfs;
 use crate::kept_boot::{self, KeptBoot};
 use crate::kernel::{self, Kernel};
 use crate::packages;
@@ -19,9 +19,6 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_units::Observer;
@@ -81,85 +78,6 @@ pub fn run(
         job,
     };
     boot(&archives, &kernel, &back, observer)
-}
-
-/// Of everything that decides what a guest does, but QEMU itself.
-fn digest(spec: &Spec, files: &[&Path]) -> Result<String, VmError> {
-    let mut hasher = DefaultHasher::new();
-    (spec.cpus, spec.memory_mib, &spec.append, spec.seed).hash(&mut hasher);
-    for path in files {
-        let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
-        bytes.hash(&mut hasher);
-    }
-    Ok(format!("{:016x}", hasher.finish()))
-}
-
-/// Writes what a guest needs, in the way that it gets it.
-struct Archives<'a> {
-    spec: &'a Spec,
-    folder: &'a Path,
-    items: BTreeMap<PathBuf, GuestEntry>,
-    /// Of the first process alone.
-    own_items: BTreeMap<PathBuf, GuestEntry>,
-    system: PathBuf,
-    first_process: PathBuf,
-    job: GuestJob,
-}
-
-impl Archives<'_> {
-    fn initramfs(&self) -> PathBuf {
-        self.folder.join("initramfs.cpio")
-    }
-
-    /// In the memory of a device, for a guest that goes on from a kept boot.
-    fn files(&self) -> PathBuf {
-        self.folder.join("files")
-    }
-
-    /// Everything: a guest that boots for this command.
-    fn write_all(&self) -> Result<(), VmError> {
-        self.write(&self.initramfs(), 0, &self.items, Some(&self.job))
-    }
-
-    /// The first process alone: a guest that boots for any command.
-    fn write_own(&self) -> Result<(), VmError> {
-        self.write(&self.initramfs(), 0, &self.own_items, None)
-    }
-
-    /// The rest.
-    fn write_rest(&self, resumed: Option<Resumed>) -> Result<(), VmError> {
-        let mut rest = self.items.clone();
-        rest.retain(|place, item| self.own_items.get(place) != Some(item));
-        let job = GuestJob { resumed, ..self.job.clone() };
-        self.write(&self.files(), kept_boot::HEADER_BYTES, &rest, Some(&job))
-    }
-
-    /// Where the archive does not begin its file, its length does.
-    fn write(
-        &self,
-        path: &Path,
-        begins_at: u64,
-        items: &BTreeMap<PathBuf, GuestEntry>,
-        job: Option<&GuestJob>,
-    ) -> Result<(), VmError> {
-        let content = initramfs::Content {
-            items,
-            system: &self.system,
-            first_process: &self.first_process,
-            job,
-            memory_bytes: self.spec.memory_mib << 20,
-            keeps_symbols: self.spec.symbols,
-        };
-        let doing = || VmError::system(format!("writing {}", path.display()));
-        let mut file = File::create(path).map_err(doing())?;
-        file.seek(SeekFrom::Start(begins_at)).map_err(doing())?;
-        initramfs::write(&file, path, &content)?;
-        if begins_at == 0 {
-            return Ok(());
-        }
-        let length = file.stream_position().map_err(doing())? - begins_at;
-        file.write_all_at(&length.to_le_bytes(), 0).map_err(doing())
-    }
 }
 
 /// Goes on from a kept boot, which is made anew once where no guest goes on from it.
