@@ -49,7 +49,7 @@ pub(crate) const HEADER_BYTES: u64 = 8;
 pub(crate) struct KeptBoot {
     folder: PathBuf,
     /// No other process removes it while this is open.
-    _in_use: File,
+    in_use: Option<File>,
 }
 
 /// Whether such guests go on from a kept boot. With KVM a boot takes a second. Those of other architectures have first processes of their own.
@@ -91,7 +91,7 @@ impl KeptBoot {
         }
         // When it was used last.
         let _ = File::open(&folder).and_then(|opened| opened.set_modified(SystemTime::now()));
-        Ok(Self { folder, _in_use: lock })
+        Ok(Self { folder, in_use: Some(lock) })
     }
 
     /// How a guest that goes on has its memory.
@@ -118,6 +118,11 @@ impl KeptBoot {
             let why = said.lines().last().map_or(why.clone(), |said| format!("{why} ({said})"));
             VmError::KeptBoot { directory: self.folder.clone(), why }
         })
+    }
+
+    /// A guest has gone on from it, and needs no more of it than what it has opened. Others may make and remove boots again.
+    pub(crate) fn let_go(&mut self) {
+        self.in_use = None;
     }
 
     /// Forgets it: a guest did not go on from it.

@@ -102,9 +102,10 @@ fn resume(
         .map_err(VmError::system("making a file for the guest's memory"))?;
     let mut is_second = false;
     loop {
-        let kept = KeptBoot::find_or_make(spec, accelerator, files, observer)?;
+        let mut kept = KeptBoot::find_or_make(spec, accelerator, files, observer)?;
         let files = Files { memory: Some(kept.memory(archives.files(), spec)), ..files.clone() };
         let session = Session::start(spec, accelerator, &files, Some(&kept), spec.boot_timeout, result()?);
+        kept.let_go();
         let end = session
             .map_or_else(|error| End::Failed { error, booted: false }, |session| session.follow(observer));
         match end {

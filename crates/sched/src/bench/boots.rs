@@ -174,7 +174,9 @@ fn boot(job: &BenchJob, task: &Task<'_>, speaker: &mut Speaker<'_>) -> Result<Bo
         command.push("--member-record".into());
     }
     command.extend(words_of(&job.loads));
-    let mut spec = Spec { command, deterministic: true, seed, ..job.spec.clone() };
+    // The machine's own seed is that of the boot's number: such boots of all schedulers go on from one boot that is kept.
+    let machine = self::seed(job.seed, "machine", task.number);
+    let mut spec = Spec { command, deterministic: true, seed: machine, ..job.spec.clone() };
     spec.boot_timeout *= PATIENCE;
     spec.silence *= PATIENCE;
     for load in job.loads.iter().filter(|load| !load.is_of_user()) {

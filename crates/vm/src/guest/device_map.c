@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the guest's first process does with devices, which takes a mapping of their memory. A program of its own, without any library:
+ * What the guest's first process does with devices, which takes a mapping of their memory or a call of their own. A program without any library:
  *
  *   device_map stop /sys/bus/pci/devices/ADDRESS/resource0    writes a byte there; pvpanic's makes QEMU stop the machine, and keep it
  *   device_map read /sys/bus/pci/devices/ADDRESS/resource2    prints what is there after a length of eight bytes, and no more than that
+ *
+ *   device_map mix /dev/urandom                               has what was written there count in random numbers at once, not within a minute
  *
  * pvpanic: docs/specs/pvpanic.txt; the memory of ivshmem: docs/specs/ivshmem-spec.txt (QEMU 7.2). Linux maps a device's memory by that file of
  * sysfs (Documentation/PCI/sysfs-pci.rst).
  */
 #include <asm/unistd.h>
 
-enum { page_bytes = 4096, header_bytes = 8, can_read = 1, can_write = 2, map_shared = 1, open_both = 2, at_cwd = -100 };
+enum { page_bytes = 4096, header_bytes = 8 };
+enum { can_read = 1, can_write = 2, map_shared = 1, open_both = 2, at_cwd = -100 };
+/* RNDRESEEDCRNG (include/uapi/linux/random.h). */
+enum { reseed = 0x5207 };
 
 static long call(long number, long one, long two, long three, long four, long five, long six)
 {
@@ -87,6 +92,8 @@ static int run(long count, char **words)
 		return 3;
 	if (words[1][0] == 'r')
 		return print(file);
+	if (words[1][0] == 'm')
+		return call(__NR_ioctl, file, reseed, 0, 0, 0, 0) ? 7 : 0;
 	place = map(file, page_bytes);
 	if (!place)
 		return 4;

@@ -15,6 +15,8 @@ use std::process::{Command, Stdio};
 /// Compiled by the build script from `device_map.c`.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device_map"));
 const PROGRAM_PLACE: &str = "/.swtch/device_map";
+/// Takes what is written for its random numbers.
+const RANDOM: &str = "/dev/urandom";
 const DEVICES: &str = "/sys/bus/pci/devices";
 /// Vendor, device, and which of its memories: QEMU's pvpanic (docs/specs/pci-ids.rst, 7.2).
 const STOPS: (&str, &str, &str) = ("0x1b36", "0x0011", "resource0");
@@ -52,7 +54,8 @@ pub(super) fn catch_up(resumed: &Resumed) {
         tv_nsec: (resumed.now_ns % 1_000_000_000) as _,
     };
     let _ = clock_settime(ClockId::Realtime, now);
-    let _ = fs::write("/dev/urandom", &resumed.random);
+    let _ = fs::write(RANDOM, &resumed.random);
+    let _ = Command::new(PROGRAM_PLACE).args(["mix", RANDOM]).status();
 }
 
 /// Where sysfs has a device's memory.
