@@ -1,6 +1,6 @@
 //! `swtch top` from end to end: in a terminal, and into a pipe.
 
-use crate::advised::compiled;
+use crate::advised::{Hog, compiled};
 use crate::common::machine::alone;
 use crate::common::{fixture, home, last_cpu, run, skip, stderr, stdout, swtch, usable, without_bpf};
 use crate::terminal::{Connection, Terminal, described, ended};
@@ -102,12 +102,12 @@ fn a_process_that_waits_on_the_cpus_it_needs_is_named_with_the_remedy() {
         let mut command = Command::new("taskset");
         command.args(["-c", &cpu]).arg(&program).args([how, "4", "1000000", "400000"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let load = Busy { child, _folder: crate::common::home() };
+        let load = Hog(child);
         let output = run(&mut top(home.path(), &["--events", "--json", "-n", "3", "-i", "500ms"]));
         assert!(output.status.success(), "{}", stderr(&output));
         let all = windows(&stdout(&output));
         let lines = all.iter().flat_map(|window| window["spinning"].as_array().unwrap().clone());
-        lines.filter(|line| line["pid"] == load.pid()).collect()
+        lines.filter(|line| line["pid"] == load.0.id()).collect()
     };
     let lines = seen("pause");
     let Some(line) = lines.first() else { panic!("none of three windows names it") };

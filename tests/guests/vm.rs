@@ -160,7 +160,7 @@ fn a_boot_is_kept_for_all_later_guests_and_made_anew_where_it_is_broken() {
     let made = fs::metadata(&state).unwrap().modified().unwrap();
     let began_s = now_s();
     let (boots, guests_s, random) = once("second");
-    assert_eq!(boots, 0, "it goes on from the first one's boot");
+    assert_eq!(boots, 0, "it resumes from the first one's boot");
     assert!((began_s..=now_s()).contains(&guests_s), "its clock is right: {guests_s} after {began_s}");
     assert_ne!(random, first_random, "its random numbers are its own");
     assert_eq!(fs::metadata(&state).unwrap().modified().unwrap(), made, "no guest changes it");
@@ -336,7 +336,7 @@ while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%
         let events = events(&stdout(&output));
         (event(&events, "exited").clone(), text_of(&events, "stdout"))
     };
-    // Guests that go on from one boot, and one that goes on from a boot of its own, as on another machine.
+    // Guests that resume from one boot, and one that resumes from a boot of its own, as on another machine.
     let (first, second, elsewhere) =
         (once(&cache()), once(&cache()), once(&cache_without_boots(home.path())));
     assert_eq!(first, second);

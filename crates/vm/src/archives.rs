@@ -13,15 +13,21 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Of everything that decides what a guest does, but QEMU itself.
-pub(crate) fn digest(spec: &Spec, files: &[&Path]) -> Result<String, VmError> {
+/// Of these files' bytes.
+pub(crate) fn digest(files: &[&Path]) -> Result<u64, VmError> {
     let mut hasher = DefaultHasher::new();
-    (spec.cpus, spec.memory_mib, &spec.append, spec.seed).hash(&mut hasher);
     for path in files {
         let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
         bytes.hash(&mut hasher);
     }
-    Ok(format!("{:016x}", hasher.finish()))
+    Ok(hasher.finish())
+}
+
+/// Names everything that decides what a guest does, but QEMU itself, by the digests of its files.
+pub(crate) fn inputs(spec: &Spec, digests: &[u64]) -> String {
+    let mut hasher = DefaultHasher::new();
+    (spec.cpus, spec.memory_mib, &spec.append, spec.seed, digests).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// Writes what a guest needs, in the way that it gets it.
@@ -42,7 +48,7 @@ impl Archives<'_> {
         self.folder.join("initramfs.cpio")
     }
 
-    /// In the memory of a device, for a guest that goes on from a kept boot.
+    /// In the memory of a device, for a guest that resumes from a kept boot.
     pub(crate) fn files(&self) -> PathBuf {
         self.folder.join("files")
     }

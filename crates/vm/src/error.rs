@@ -143,8 +143,8 @@ pub enum VmError {
     /// A number that QEMU would refuse.
     #[error("{0}")]
     Wish(String),
-    /// A booted guest cannot be kept, or no guest goes on from it.
-    #[error("QEMU cannot keep a booted guest in {directory} and go on from it: {why}; look for free space there, and for a newer QEMU", directory = directory.display())]
+    /// A booted guest cannot be kept, or no guest resumes from it.
+    #[error("QEMU cannot keep a booted guest in {directory} and resume from it: {why}; look for free space there, and for a newer QEMU", directory = directory.display())]
     KeptBoot {
         /// Where it is, or would be.
         directory: PathBuf,

@@ -49,7 +49,7 @@ pub(crate) struct GuestJob {
     /// Empty: the kernel's own.
     pub(crate) scheduler: Vec<OsString>,
     pub(crate) fetch: Vec<OsString>,
-    /// Where the machine goes on from a boot that was kept, and its clock and random numbers are not to be the same each time.
+    /// Where the machine resumes from a boot that was kept, and its clock and random numbers are not to be the same each time.
     pub(crate) resumed: Option<Resumed>,
 }
 

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 /// Of a guest's memory, what its files may take: they are copied once while the kernel boots.
-const SHARE_FOR_FILES: u64 = 2;
+pub(crate) const SHARE_FOR_FILES: u64 = 2;
 /// Directories that every guest has; the first process mounts file systems on some.
 const FOLDERS: [&str; 9] = ["/dev", "/etc", "/proc", "/root", "/run", "/sys", "/tmp", "/usr", "/var"];
 /// Programs look up their user here.

@@ -1,17 +1,19 @@
-//! Boots a machine once, and keeps it: later guests of the same kind go on from there, each as a copy with files of its own.
+//! Boots a machine once, and keeps it: later guests of the same kind resume from there, each as a copy with files of its own.
 //!
 //! A boot takes seconds under emulation, and is the same for every command: the kernel, and a first process that has nothing to do yet. That process
 //! stops the machine (`guest/kept.rs`). QEMU's state goes into one file; the guest's memory is a file already. A guest that goes on maps that file
 //! as its own copy, page by page as it needs them. What its command needs is laid into the memory of a device.
 //!
 //! Where instructions are counted the machine stops at an instruction, not at a time, so that every machine keeps the same boot, and what follows is the
-//! same everywhere. All such guests go on from a kept boot, also the one that was the reason to make it.
+//! same everywhere. All such guests resume from a kept boot, also the one that was the reason to make it.
 
 use crate::console::Console;
 use crate::error::VmError;
 use crate::event::Event;
+use crate::initramfs::SHARE_FOR_FILES;
 use crate::kernel::cache_folder;
 use crate::qemu::{self, Accelerator, Files, Memory, Qemu};
+use crate::qmp::Qmp;
 use crate::spec::Spec;
 use crate::tail::Tail;
 use rustix::fs::{FlockOperation, flock, statvfs};
@@ -35,9 +37,8 @@ const STATE_IN_RUN: &str = "kept-state";
 const MOST_BYTES: u64 = 4 << 30;
 /// What must be free for one more; a guest with its programs has written some 200 MB when it stops.
 const LEAST_ROOM_BYTES: u64 = 1 << 30;
-/// The machine's share of memory that its files may take (`initramfs.rs`), as memory of a device: a power of two.
+/// A device's memory is a power of two.
 const LEAST_FILES_BYTES: u64 = 16 << 20;
-const FILES_SHARE: u64 = 2;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Where the machine's start is named, so that what a crash of it left half-written is never used after it.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -52,26 +53,27 @@ pub(crate) struct KeptBoot {
     in_use: Option<File>,
 }
 
-/// Whether such guests go on from a kept boot. With KVM a boot takes a second. Those of other architectures have first processes of their own.
+/// Whether such guests resume from a kept boot. With KVM a boot takes a second. Those of other architectures have first processes of their own.
 pub(crate) fn is_for(spec: &Spec, accelerator: Accelerator) -> bool {
     accelerator != Accelerator::Kvm && spec.arch.is_native()
 }
 
-/// Of the memory that holds the files.
+/// Of the memory that holds the files: the share of a guest's memory that they may take, rounded up.
 pub(crate) fn files_bytes(spec: &Spec) -> u64 {
-    ((spec.memory_mib << 20) / FILES_SHARE).next_power_of_two().max(LEAST_FILES_BYTES)
+    ((spec.memory_mib << 20) / SHARE_FOR_FILES).next_power_of_two().max(LEAST_FILES_BYTES)
 }
 
 impl KeptBoot {
-    /// The one for this machine, made where there is none. `files` boot it; they lie in the directory of this run.
+    /// The one for this machine, made where there is none. `files` boot it; they lie in the directory of this run. `digest` is of the bytes that boot.
     pub(crate) fn find_or_make(
         spec: &Spec,
         accelerator: Accelerator,
         files: &Files,
+        digest: u64,
         observer: &mut dyn Observer<Event>,
     ) -> Result<Self, VmError> {
         let all = place(files.folder())?;
-        let key = key(spec, accelerator, files)?;
+        let key = key(spec, accelerator, digest)?;
         let folder = all.join(&key);
         let lock = File::options()
             .create(true)
@@ -99,7 +101,7 @@ impl KeptBoot {
         Memory { guest: self.folder.join(MEMORY), is_kept: false, files, files_bytes: files_bytes(spec) }
     }
 
-    /// Has a QEMU that waits for it go on from here.
+    /// Has a QEMU that waits for it resume from here.
     pub(crate) fn resume(&self, qemu: &mut Qemu, files: &Files) -> Result<(), VmError> {
         let run = files.folder();
         fs::copy(self.folder.join(STATE), run.join(STATE_IN_RUN))
@@ -120,12 +122,12 @@ impl KeptBoot {
         })
     }
 
-    /// A guest has gone on from it, and needs no more of it than what it has opened. Others may make and remove boots again.
+    /// A guest has resumed from it, and needs no more of it than what it has opened. Others may make and remove boots again.
     pub(crate) fn let_go(&mut self) {
         self.in_use = None;
     }
 
-    /// Forgets it: a guest did not go on from it.
+    /// Forgets it: a guest did not resume from it.
     pub(crate) fn discard(self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -150,12 +152,9 @@ fn has_room(folder: &Path) -> bool {
 }
 
 /// Everything that decides how it boots: the programs' bytes, the machine, and this start of the host.
-fn key(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<String, VmError> {
+fn key(spec: &Spec, accelerator: Accelerator, digest: u64) -> Result<String, VmError> {
     let mut hasher = DefaultHasher::new();
-    for path in [&files.kernel, &files.initramfs] {
-        let bytes = fs::read(path).map_err(VmError::system(format!("reading {}", path.display())))?;
-        bytes.hash(&mut hasher);
-    }
+    digest.hash(&mut hasher);
     // Its own paths differ from run to run.
     let nowhere = PathBuf::from("-");
     let nameless = Files {
@@ -196,7 +195,7 @@ fn make(
     observer: &mut dyn Observer<Event>,
 ) -> Result<(), VmError> {
     observer
-        .event(&Event::Preparing { text: "booting a guest that later ones go on from (once)".to_owned() });
+        .event(&Event::Preparing { text: "booting a guest that later ones resume from (once)".to_owned() });
     let making = tempfile::Builder::new()
         .prefix("making-")
         .tempdir_in(all)
@@ -281,7 +280,7 @@ fn until_stopped(
 }
 
 /// Memory that lies in a file is not written again.
-fn share_memory(monitor: &mut crate::qmp::Qmp) -> Result<(), String> {
+fn share_memory(monitor: &mut Qmp) -> Result<(), String> {
     let capability = json!({ "capability": "x-ignore-shared", "state": true });
     monitor.ask("migrate-set-capabilities", &json!({ "capabilities": [capability] })).map(drop)
 }

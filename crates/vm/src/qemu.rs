@@ -89,7 +89,7 @@ pub(crate) struct Files {
     pub(crate) complaints: PathBuf,
     /// Where instructions are counted.
     pub(crate) icount_barrier: Option<IcountBarrier>,
-    /// Where the boot is kept, or the guest goes on from one.
+    /// Where the boot is kept, or the guest resumes from one.
     pub(crate) memory: Option<Memory>,
 }
 

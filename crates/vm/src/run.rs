@@ -1,6 +1,6 @@
 //! One run: everything is prepared, the guest boots, its messages are followed to the end.
 
-use crate::archives::{Archives, digest};
+use crate::archives::{self, Archives};
 use crate::elf;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
@@ -80,7 +80,7 @@ pub fn run(
     boot(&archives, &kernel, &back, observer)
 }
 
-/// Goes on from a kept boot, which is made anew once where no guest goes on from it.
+/// Resumes from a kept boot, which is made anew once where no guest resumes from it.
 fn resume(
     archives: &Archives,
     accelerator: Accelerator,
@@ -91,7 +91,8 @@ fn resume(
     let spec = archives.spec;
     archives.write_own()?;
     archives.write_rest(None)?;
-    let inputs = digest(spec, &[&files.kernel, &files.initramfs, &archives.files()])?;
+    let boots = archives::digest(&[&files.kernel, &files.initramfs])?;
+    let inputs = archives::inputs(spec, &[boots, archives::digest(&[&archives.files()])?]);
     if accelerator != Accelerator::CountedInstructions {
         archives.write_rest(Some(Resumed::now().map_err(VmError::system("reading random numbers"))?))?;
     }
@@ -102,7 +103,7 @@ fn resume(
         .map_err(VmError::system("making a file for the guest's memory"))?;
     let mut is_second = false;
     loop {
-        let mut kept = KeptBoot::find_or_make(spec, accelerator, files, observer)?;
+        let mut kept = KeptBoot::find_or_make(spec, accelerator, files, boots, observer)?;
         let files = Files { memory: Some(kept.memory(archives.files(), spec)), ..files.clone() };
         let session = Session::start(spec, accelerator, &files, Some(&kept), spec.boot_timeout, result()?);
         kept.let_go();
@@ -150,7 +151,7 @@ fn boot(
             return resume(archives, accelerator, &files, result, observer);
         }
         archives.write_all()?;
-        let inputs = digest(spec, &[&files.kernel, &files.initramfs])?;
+        let inputs = archives::inputs(spec, &[archives::digest(&[&files.kernel, &files.initramfs])?]);
         let is_trial = accelerator == Accelerator::Kvm;
         let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
         let session = Session::start(spec, accelerator, &files, None, boot_timeout, result()?)?;

@@ -174,7 +174,7 @@ fn boot(job: &BenchJob, task: &Task<'_>, speaker: &mut Speaker<'_>) -> Result<Bo
         command.push("--member-record".into());
     }
     command.extend(words_of(&job.loads));
-    // The machine's own seed is that of the boot's number: such boots of all schedulers go on from one boot that is kept.
+    // The machine's own seed is that of the boot's number: such boots of all schedulers resume from one boot that is kept.
     let machine = self::seed(job.seed, "machine", task.number);
     let mut spec = Spec { command, deterministic: true, seed: machine, ..job.spec.clone() };
     spec.boot_timeout *= PATIENCE;

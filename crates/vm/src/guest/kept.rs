@@ -4,7 +4,6 @@
 use super::Resumed;
 use super::settle::settle;
 use super::unpack::unpack;
-use rustix::fs::Mode;
 use rustix::time::{ClockId, Timespec, clock_settime};
 use std::fs;
 use std::io::{self, BufReader};
@@ -28,7 +27,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Has the machine stopped and kept. It goes on as a copy of it, any number of times, and each finds its own files.
 pub(super) fn stop_and_unpack() -> io::Result<()> {
     fs::write(PROGRAM_PLACE, PROGRAM)?;
-    fs::set_permissions(PROGRAM_PLACE, fs::Permissions::from_mode(Mode::RWXU.bits()))?;
+    fs::set_permissions(PROGRAM_PLACE, fs::Permissions::from_mode(0o700))?;
     let (stops, files) = (memory_of(STOPS)?, memory_of(HOLDS_FILES)?);
     // What the kernel still does after its start is in the past then, for all copies.
     let _ = settle();
