@@ -11,19 +11,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program that computes, and a cgroup that has half of a CPU.
+/// A program that computes, and a cgroup that has a part of a CPU.
 struct Throttled {
     home: Home,
     program: String,
     group: Group,
 }
 
-fn throttled(test: &str) -> Option<Throttled> {
+/// What half of a CPU is, in each [`PERIOD_US`].
+const HALF_US: u32 = 50_000;
+const PERIOD_US: u32 = 100_000;
+
+fn throttled(test: &str, quota_us: u32) -> Option<Throttled> {
     if let Some(why) = without_bpf() {
         skip(test, &why);
         return None;
     }
-    let Some(group) = Group::new("try").filter(|group| group.quota_us(50_000, 100_000)) else {
+    let Some(group) = Group::new("try").filter(|group| group.quota_us(quota_us, PERIOD_US)) else {
         skip(test, "no cgroup with a quota can be made here");
         return None;
     };
@@ -69,7 +73,7 @@ fn candidate<'a>(found: &'a Value, what: &str) -> &'a Value {
 fn a_quota_that_stops_the_command_is_tried_away() {
     const TEST: &str = "a_quota_that_stops_the_command_is_tried_away";
     let _machine = alone();
-    let Some(throttled) = throttled(TEST) else { return };
+    let Some(throttled) = throttled(TEST, HALF_US) else { return };
     let found = json(&mut throttled.trying(4, 200_000_000));
     for (what, limit) in [("no quota", "-1|max"), ("twice the quota", "100000")] {
         let one = candidate(&found, what);
@@ -97,8 +101,10 @@ fn a_quota_that_stops_the_command_is_tried_away() {
 #[test]
 fn no_cgroup_is_left_behind_whatever_ends_it() {
     const TEST: &str = "no_cgroup_is_left_behind_whatever_ends_it";
+    // So little that it stops the command although other programs have the CPUs: the cgroup is made for no other reason.
+    const QUOTA_US: u32 = 15_000;
     let _machine = alone();
-    let Some(throttled) = throttled(TEST) else { return };
+    let Some(throttled) = throttled(TEST, QUOTA_US) else { return };
     for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
         let mut command = throttled.trying(1000, 100_000_000);
         let child =
@@ -122,7 +128,10 @@ fn until(mut child: Child, holds: impl Fn() -> bool, otherwise: &str) -> Child {
     let began = Instant::now();
     while !holds() {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        assert!(began.elapsed() < Duration::from_secs(60), "{otherwise}");
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{otherwise}: {}", stderr(&child.wait_with_output().unwrap()));
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     child
@@ -132,7 +141,7 @@ fn until(mut child: Child, holds: impl Fn() -> bool, otherwise: &str) -> Child {
 fn a_larger_weight_is_tried_behind_other_programs() {
     const TEST: &str = "a_larger_weight_is_tried_behind_other_programs";
     let _machine = alone();
-    let Some(throttled) = throttled(TEST) else { return };
+    let Some(throttled) = throttled(TEST, HALF_US) else { return };
     let cpu = last_cpu();
     let mut hog = Command::new("taskset");
     let hog = hog.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());

@@ -38,7 +38,7 @@ from swtch.faas.languages import server
 from swtch.faas.plan import Plan
 from swtch.faas.runner import Place
 from swtch.faas.tier_sets import Tier
-tier = Tier("64 MB", 64, 0.4)
+tier = Tier("64 MB", 64, 1.0)
 found = {}
 for function, limit_s in (("eats", 60.0), ("forks", 5.0), ("hangs", 2.0)):
     plan = Plan("own", ("own",), function, "x", "x", (tier,), None, 100_000, (0.0,), 1, 0, limit_s)
