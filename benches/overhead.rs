@@ -1,10 +1,12 @@
 //! What recording costs the program that is recorded. It measures the CPU time that each recorder adds to a switch of
 //! `perf bench sched pipe`, pinned to one CPU, and the size of what it writes.
 //!
-//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times (`SWTCH_LAUNCHES`) in random order. Each run is next to one with
-//! only a process that sleeps. It then prints how long swtch's programs ran by the kernel's count (`kernel.bpf_stats_enabled`, root only).
-//! Among the tests it runs one short launch. Last comes what `serve` and `--counts` take themselves, beside 300,000 switches a second and
-//! beside 10,000 threads. `SWTCH_ONLY=own` does only that, `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders. A recorder
+//! `cargo bench -p swtch --bench overhead` starts that program once, and every recorder 12 times (`SWTCH_LAUNCHES`) beside it, in random
+//! order, for two seconds each. Right before or after it only a process that sleeps is started. So all pairs see the same two tasks: another
+//! launch of them alone may take a tenth more or less. It then prints how long swtch's programs ran by the kernel's count
+//! (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch. Last comes what `serve` and `--counts` take themselves,
+//! beside 300,000 switches a second and beside 10,000 threads. `SWTCH_ONLY=own` does only that, `SWTCH_ONLY=windows` only compares
+//! windows of `--counts` with what is beside them, `SWTCH_ONLY='swtch --counts,perf sched record'` only these recorders. A recorder
 //! that is not there or not permitted is left out, and said so. It asserts nothing about time.
 //!
 //! `SWTCH_BEFORE=PATH` compares with another build of swtch instead. It runs each recorder of both, one right after the other in random
@@ -12,9 +14,12 @@
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
+mod counting_windows;
 mod own_cost;
+mod pipe_load;
 
 use common::last_allowed_cpu;
+use pipe_load::PipeLoad;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,12 +35,12 @@ struct Recorder {
 }
 
 /// Those whose programs the kernel is asked about, ahead.
-const OWN: usize = 4;
+const OWN: usize = 5;
 
 /// What others are compared with.
 const NOTHING: Recorder = Recorder { name: "nothing", words: &["sleep", "600"], writes: None };
 
-const RECORDERS: [Recorder; 9] = [
+const RECORDERS: [Recorder; 10] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -69,6 +74,11 @@ const RECORDERS: [Recorder; 9] = [
         writes: Some("events.swtch"),
     },
     Recorder {
+        name: "swtch --events --cost profile",
+        words: &[SWTCH, "record", "-a", "--events", "--cost", "profile", "--no-profile", "-o", "one.swtch"],
+        writes: Some("one.swtch"),
+    },
+    Recorder {
         name: "swtch --events --stacks",
         words: &[SWTCH, "record", "-a", "--events", "--stacks", "--no-profile", "-o", "stacks.swtch"],
         writes: Some("stacks.swtch"),
@@ -98,7 +108,7 @@ struct Launch {
 }
 
 /// CPU time of a switch with this build over that with another, recorder by recorder.
-fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, folder: &Path, rng: &mut Rng) {
+fn compare(before: &'static str, launches: u32, bench: &Bench, rng: &mut Rng) {
     println!("{:24} {:>34}", "recorder", "this build / the other (95 %)");
     for recorder in &RECORDERS[..OWN] {
         let words: Vec<&'static str> =
@@ -106,7 +116,7 @@ fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, fol
         let other = Recorder { words: words.leak(), ..*recorder };
         let mut ratios = Vec::new();
         for _ in 0..launches {
-            if let [Some(now), Some(before)] = pair([recorder, &other], cpu, round_trips, folder, rng) {
+            if let [Some(now), Some(before)] = bench.pair([recorder, &other], rng) {
                 ratios.push(now.cpu_ns_per_switch / before.cpu_ns_per_switch);
             }
         }
@@ -131,17 +141,26 @@ fn main() {
         return;
     }
     let full = std::env::args().any(|argument| argument == "--bench");
-    let (launches, round_trips) = if full { (launches(), 300_000) } else { (1, 5_000) };
+    let (launches, during_ms) = if full { (launches(), 2000) } else { (1, 200) };
     let cpu = last_allowed_cpu();
     let folder = tempfile::tempdir().expect("a directory to record into");
     let mut rng = Rng::new(std::process::id().into());
-    if let Ok(before) = std::env::var("SWTCH_BEFORE") {
-        return compare(before.leak(), launches, round_trips, &cpu, folder.path(), &mut rng);
-    }
     let (seconds, rounds) = if full { (20, 3) } else { (1, 1) };
     let only = std::env::var("SWTCH_ONLY").unwrap_or_default();
     if only == "own" {
         return own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
+    }
+    let Some(load) = PipeLoad::start(&cpu) else {
+        println!("left out: perf bench sched pipe does not run here");
+        return;
+    };
+    let bench = Bench { load, during: Duration::from_millis(during_ms), folder: folder.path() };
+    let counted_for = if full { Duration::from_mins(5) } else { Duration::from_secs(2) };
+    if only == "windows" {
+        return counting_windows::measure(&bench.load, bench.folder, counted_for);
+    }
+    if let Ok(before) = std::env::var("SWTCH_BEFORE") {
+        return compare(before.leak(), launches, &bench, &mut rng);
     }
     let is_wanted = |name: &str| only.is_empty() || only.split(',').any(|wanted| wanted == name);
     let mut added: Vec<Vec<f64>> = RECORDERS.iter().map(|_| Vec::new()).collect();
@@ -154,9 +173,9 @@ fn main() {
         rng.shuffle(&mut order);
         for index in order {
             let recorder = &RECORDERS[index];
-            let [found, bare] = pair([recorder, &NOTHING], &cpu, round_trips, folder.path(), &mut rng);
+            let [found, bare] = bench.pair([recorder, &NOTHING], &mut rng);
             let Some(bare) = bare.map(|bare| bare.cpu_ns_per_switch) else {
-                println!("left out: perf bench sched pipe does not run here");
+                println!("given up: perf bench sched pipe ended");
                 return;
             };
             match found {
@@ -188,54 +207,50 @@ fn main() {
     if !only.is_empty() {
         return;
     }
+    counting_windows::measure(&bench.load, bench.folder, counted_for);
     if full {
-        program_times(&cpu, folder.path());
+        program_times(&bench);
     }
+    drop(bench);
     own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
 }
 
-/// CPU time of a switch of the benchmark, ns. Bash's `time` gives it to the millisecond, of all its children.
-fn pipe(cpu: &str, round_trips: u32) -> Option<f64> {
-    let script = format!(
-        "TIMEFORMAT='%U %S'; time taskset -c {cpu} perf bench sched pipe -l {round_trips} >/dev/null 2>&1 || echo failed"
-    );
-    let output = Command::new("bash").args(["-c", &script]).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let failed = !output.stdout.is_empty() || seconds.len() != 2;
-    (!failed).then(|| seconds.iter().sum::<f64>() * 1e9 / (2.0 * f64::from(round_trips)))
+/// The load, for how long it is looked at, and the directory that recorders write to.
+struct Bench<'a> {
+    load: PipeLoad,
+    during: Duration,
+    folder: &'a Path,
 }
 
-/// The benchmark with each of two recorders: both wait as long for something to begin, and either may be first.
-fn pair(
-    recorders: [&Recorder; 2],
-    cpu: &str,
-    round_trips: u32,
-    folder: &Path,
-    rng: &mut Rng,
-) -> [Option<Launch>; 2] {
-    let mut order = [0, 1];
-    rng.shuffle(&mut order);
-    let mut found = [None, None];
-    for place in order {
-        found[place] = beside(recorders[place], cpu, round_trips, folder);
+impl Bench<'_> {
+    /// The load with each of two recorders: both wait as long for something to begin, and either may be first.
+    fn pair(&self, recorders: [&Recorder; 2], rng: &mut Rng) -> [Option<Launch>; 2] {
+        let mut order = [0, 1];
+        rng.shuffle(&mut order);
+        let mut found = [None, None];
+        for place in order {
+            found[place] = self.beside(recorders[place]);
+        }
+        found
     }
-    found
-}
 
-/// The benchmark with a recorder.
-fn beside(recorder: &Recorder, cpu: &str, round_trips: u32, folder: &Path) -> Option<Launch> {
-    let mut child = start(recorder, folder)?;
-    let cpu_ns_per_switch = pipe(cpu, round_trips);
-    if child.try_wait().ok()?.is_some() {
-        return None; // It gave up, for want of permission perhaps.
+    /// The load with a recorder.
+    fn beside(&self, recorder: &Recorder) -> Option<Launch> {
+        let before = self.load.done()?;
+        let mut child = start(recorder, self.folder)?;
+        let cpu_ns_per_switch = self.load.ns_a_switch(self.during);
+        if child.try_wait().ok()?.is_some() {
+            return None; // It gave up, for want of permission perhaps.
+        }
+        stop(&mut child);
+        // It records somewhat less than that: it has to begin first.
+        let switches = self.load.done()?.switches_since(before);
+        let bytes = recorder.writes.map_or(0, |name| size(&self.folder.join(name)));
+        Some(Launch {
+            cpu_ns_per_switch: cpu_ns_per_switch?,
+            bytes_per_switch: bytes as f64 / switches as f64,
+        })
     }
-    stop(&mut child);
-    let bytes = recorder.writes.map_or(0, |name| size(&folder.join(name)));
-    Some(Launch {
-        cpu_ns_per_switch: cpu_ns_per_switch?,
-        bytes_per_switch: bytes as f64 / (2.0 * f64::from(round_trips)),
-    })
 }
 
 fn start(recorder: &Recorder, folder: &Path) -> Option<Child> {
@@ -279,15 +294,15 @@ fn size(path: &Path) -> u64 {
 }
 
 /// How long the kernel says that the programs ran. Taking that time costs time itself, so it is a run of its own.
-fn program_times(cpu: &str, folder: &Path) {
+fn program_times(bench: &Bench) {
     const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
     if std::fs::write(SWITCH, "1").is_err() {
         println!("left out: run times of the programs need root");
         return;
     }
     for recorder in &RECORDERS[..OWN] {
-        let Some(mut child) = start(recorder, folder) else { continue };
-        let _ = pipe(cpu, 200_000);
+        let Some(mut child) = start(recorder, bench.folder) else { continue };
+        std::thread::sleep(bench.during);
         let listed = Command::new("bpftool").args(["prog", "show"]).output();
         stop(&mut child);
         let Ok(listed) = listed else {
