@@ -12,13 +12,13 @@ use swtch_stats::bootstrap_interval;
 const SWTCH: &str = env!("CARGO_BIN_EXE_swtch");
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// A window is taken to be that much longer on both sides: what attaching and detaching does takes time after it, too.
-const EDGE: Duration = Duration::from_millis(15);
+const EDGE_NS: u64 = 15_000_000;
 /// How far before and after it the load is compared with.
-const BESIDE: Duration = Duration::from_millis(100);
+const BESIDE_NS: u64 = 100_000_000;
 
 /// What the load had done at a moment, and whether programs were attached to its switches.
 struct Look {
-    at: Duration,
+    at_ns: u64,
     done: Done,
     attached: bool,
 }
@@ -41,7 +41,7 @@ pub(crate) fn measure(load: &PipeLoad, folder: &Path, length: Duration) {
         return;
     };
     let switches = last.done.switches_since(first.done) as f64;
-    let seconds = (last.at - first.at).as_secs_f64();
+    let seconds = (last.at_ns - first.at_ns) as f64 / 1e9;
     let windows = windows(&looks);
     println!(
         "\nswtch record --counts, window by window, {seconds:.0} s, {:.0} switches a second:",
@@ -81,14 +81,14 @@ fn looks(load: &PipeLoad, recorder: &mut Child, length: Duration) -> Vec<Look> {
     let mut looks = Vec::new();
     while begun.elapsed() < length && recorder.try_wait().is_ok_and(|ended| ended.is_none()) {
         let Some(done) = load.done() else { break };
-        let at = begun.elapsed();
+        let at_ns = begun.elapsed().as_nanos() as u64;
         let Some(links) = links(recorder.id()) else { break };
-        looks.push((at, done, links));
+        looks.push((at_ns, done, links));
         std::thread::sleep(LOOK_EVERY);
     }
     // Some stay attached: those at forks and ends of tasks.
     let always = looks.iter().map(|(_, _, links)| *links).min().unwrap_or(0);
-    looks.into_iter().map(|(at, done, links)| Look { at, done, attached: links > always }).collect()
+    looks.into_iter().map(|(at_ns, done, links)| Look { at_ns, done, attached: links > always }).collect()
 }
 
 /// How many programs a process has attached.
@@ -98,13 +98,13 @@ fn links(pid: u32) -> Option<usize> {
     Some(targets.filter(|target| target.to_string_lossy().contains("bpf_link")).count())
 }
 
-/// From when to when programs were attached.
-fn spans(looks: &[Look]) -> Vec<(Duration, Duration)> {
-    let mut found: Vec<(Duration, Duration)> = Vec::new();
+/// From when to when programs were attached, ns.
+fn spans(looks: &[Look]) -> Vec<(u64, u64)> {
+    let mut found: Vec<(u64, u64)> = Vec::new();
     for pair in looks.windows(2).filter(|pair| pair[0].attached || pair[1].attached) {
         match found.last_mut() {
-            Some(last) if last.1 == pair[0].at => last.1 = pair[1].at,
-            _ => found.push((pair[0].at, pair[1].at)),
+            Some(last) if last.1 == pair[0].at_ns => last.1 = pair[1].at_ns,
+            _ => found.push((pair[0].at_ns, pair[1].at_ns)),
         }
     }
     found
@@ -118,25 +118,25 @@ fn windows(looks: &[Look]) -> Vec<Window> {
 fn false_windows(looks: &[Look]) -> Vec<Window> {
     let spans = spans(looks);
     let halfway = spans.windows(2).filter_map(|pair| {
-        let middle = (pair[0].1 + pair[1].0) / 2;
+        let middle = pair[0].1.midpoint(pair[1].0);
         let half = (pair[0].1 - pair[0].0) / 2;
         // Far enough from both that what they are compared with has none in it.
-        (pair[1].0 - pair[0].1 > 2 * (half + BESIDE + 3 * EDGE)).then(|| (middle - half, middle + half))
+        (pair[1].0 - pair[0].1 > 2 * (half + BESIDE_NS + 3 * EDGE_NS)).then(|| (middle - half, middle + half))
     });
     halfway.filter_map(|(begin, end)| window(looks, begin, end)).collect()
 }
 
 /// What was more from `begin` to `end` than beside it; none where another window is beside it.
-fn window(looks: &[Look], begin: Duration, end: Duration) -> Option<Window> {
-    let from = begin.checked_sub(EDGE)?;
-    let at = |time: Duration| looks.get(looks.partition_point(|look| look.at < time));
-    let marks = [from.checked_sub(BESIDE)?, from, end + EDGE, end + EDGE + BESIDE];
+fn window(looks: &[Look], begin: u64, end: u64) -> Option<Window> {
+    let from = begin.checked_sub(EDGE_NS)?;
+    let at = |ns: u64| looks.get(looks.partition_point(|look| look.at_ns < ns));
+    let marks = [from.checked_sub(BESIDE_NS)?, from, end + EDGE_NS, end + EDGE_NS + BESIDE_NS];
     let [before, from, to, after] = marks.map(at);
     let (before, from, to, after) = (before?, from?, to?, after?);
-    let is_beside = |look: &&Look| look.at < begin || look.at > end;
+    let is_beside = |look: &&Look| look.at_ns < begin || look.at_ns > end;
     if looks
         .iter()
-        .filter(|look| look.at >= before.at && look.at <= after.at)
+        .filter(|look| look.at_ns >= before.at_ns && look.at_ns <= after.at_ns)
         .filter(is_beside)
         .any(|look| look.attached)
     {

@@ -136,33 +136,14 @@ fn compare(before: &'static str, launches: u32, bench: &Bench, rng: &mut Rng) {
     }
 }
 
-fn main() {
-    if own_cost::acted_as_load() {
-        return;
-    }
-    let full = std::env::args().any(|argument| argument == "--bench");
-    let (launches, during_ms) = if full { (launches(), 2000) } else { (1, 200) };
-    let cpu = last_allowed_cpu();
-    let folder = tempfile::tempdir().expect("a directory to record into");
-    let mut rng = Rng::new(std::process::id().into());
-    let (seconds, rounds) = if full { (20, 3) } else { (1, 1) };
-    let only = std::env::var("SWTCH_ONLY").unwrap_or_default();
-    if only == "own" {
-        return own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
-    }
-    let Some(load) = PipeLoad::start(&cpu) else {
-        println!("left out: perf bench sched pipe does not run here");
-        return;
-    };
-    let bench = Bench { load, during: Duration::from_millis(during_ms), folder: folder.path() };
-    let counted_for = if full { Duration::from_mins(5) } else { Duration::from_secs(2) };
-    if only == "windows" {
-        return counting_windows::measure(&bench.load, bench.folder, counted_for);
-    }
-    if let Ok(before) = std::env::var("SWTCH_BEFORE") {
-        return compare(before.leak(), launches, &bench, &mut rng);
-    }
-    let is_wanted = |name: &str| only.is_empty() || only.split(',').any(|wanted| wanted == name);
+/// What each of the recorders that are wanted adds to a switch, printed; whether the load went on to the end.
+fn added_to_a_switch(
+    bench: &Bench,
+    is_wanted: &dyn Fn(&str) -> bool,
+    launches: u32,
+    cpu: &str,
+    rng: &mut Rng,
+) -> bool {
     let mut added: Vec<Vec<f64>> = RECORDERS.iter().map(|_| Vec::new()).collect();
     let mut ratios = added.clone();
     let mut sizes = added.clone();
@@ -173,10 +154,9 @@ fn main() {
         rng.shuffle(&mut order);
         for index in order {
             let recorder = &RECORDERS[index];
-            let [found, bare] = bench.pair([recorder, &NOTHING], &mut rng);
+            let [found, bare] = bench.pair([recorder, &NOTHING], rng);
             let Some(bare) = bare.map(|bare| bare.cpu_ns_per_switch) else {
-                println!("given up: perf bench sched pipe ended");
-                return;
+                return false;
             };
             match found {
                 Some(found) => {
@@ -203,6 +183,40 @@ fn main() {
             median(&ratios[index]),
             median(&sizes[index])
         );
+    }
+    true
+}
+
+fn main() {
+    if own_cost::acted_as_load() {
+        return;
+    }
+    let full = std::env::args().any(|argument| argument == "--bench");
+    let (launches, during_ms) = if full { (launches(), 2000) } else { (1, 200) };
+    let cpu = last_allowed_cpu();
+    let folder = tempfile::tempdir().expect("a directory to record into");
+    let mut rng = Rng::new(std::process::id().into());
+    let (seconds, rounds) = if full { (20, 3) } else { (1, 1) };
+    let only = std::env::var("SWTCH_ONLY").unwrap_or_default();
+    if only == "own" {
+        return own_cost::measure(&cpu, folder.path(), seconds, rounds, !full);
+    }
+    let Some(load) = PipeLoad::start(&cpu) else {
+        println!("left out: perf bench sched pipe does not run here");
+        return;
+    };
+    let bench = Bench { load, during: Duration::from_millis(during_ms), folder: folder.path() };
+    let counted_for = if full { Duration::from_secs(300) } else { Duration::from_secs(2) };
+    if only == "windows" {
+        return counting_windows::measure(&bench.load, bench.folder, counted_for);
+    }
+    if let Ok(before) = std::env::var("SWTCH_BEFORE") {
+        return compare(before.leak(), launches, &bench, &mut rng);
+    }
+    let is_wanted = |name: &str| only.is_empty() || only.split(',').any(|wanted| wanted == name);
+    if !added_to_a_switch(&bench, &is_wanted, launches, &cpu, &mut rng) {
+        println!("given up: perf bench sched pipe ended");
+        return;
     }
     if !only.is_empty() {
         return;

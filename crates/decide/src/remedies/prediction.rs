@@ -11,6 +11,7 @@ use swtch_sim::plan::{Overrides, Plan, Work};
 use swtch_sim::recorded::Recorded;
 use swtch_sim::simulate;
 use swtch_sim::summary::Summary;
+use swtch_sim::workloads::replay::HandOver;
 use swtch_trace::tables::InFront;
 use swtch_trace::{Trace, TraceView};
 use swtch_units::{CpuList, Silent};
@@ -48,6 +49,7 @@ struct Present {
     summary: Summary,
     /// Where the prices of the simulated kernel come from.
     costs_from: String,
+    hand_over: HandOver,
 }
 
 /// Predicts from one recording.
@@ -122,12 +124,14 @@ impl<'a> Predictor<'a> {
         let trace = Trace::open(trace).map_err(|error| error.to_string())?;
         let policy = Recorded::of(&trace).policy;
         let policy = policy.ok_or("the simulator does not have the policy that it was recorded under")?;
-        let (summary, costs_from) = self.replayed(self.cpus, &policy)?;
-        Ok(Present { policy, summary, costs_from })
+        let plan = self.plan(self.cpus, &policy)?;
+        let summary = replayed(&plan)?;
+        let hand_over = plan.replay.map_or_else(HandOver::default, |replay| replay.hand_over);
+        Ok(Present { policy, summary, costs_from: plan.costs_from, hand_over })
     }
 
-    /// The recorded work again on this number of CPUs, under this policy, and where the prices come from.
-    fn replayed(&self, cpus: usize, policy: &str) -> Result<(Summary, String), String> {
+    /// The recorded work again on this number of CPUs, under this policy.
+    fn plan(&self, cpus: usize, policy: &str) -> Result<Plan, String> {
         let overrides = Overrides {
             machine: Some(cpus.to_string()),
             policies: vec![policy.to_owned()],
@@ -136,14 +140,8 @@ impl<'a> Predictor<'a> {
             only_policies: true,
             ..Overrides::default()
         };
-        let plan = Plan::of(Work::Recording(&self.trace), "", &overrides, self.profile)
-            .map_err(|error| error.to_string())?;
-        let costs_from = plan.costs_from.clone();
-        let (mut document, _) = simulate(&plan, None, &mut Silent).map_err(|error| error.to_string())?;
-        match document.runs.pop() {
-            Some(summary) if summary.complete => Ok((summary, costs_from)),
-            _ => Err(format!("the recorded work does not end in the simulator under {policy}")),
-        }
+        Plan::of(Work::Recording(&self.trace), "", &overrides, self.profile)
+            .map_err(|error| error.to_string())
     }
 
     /// Simulated with the setting over simulated as it was recorded. A simulation that misses the recording by more than it finds proves nothing.
@@ -153,8 +151,14 @@ impl<'a> Predictor<'a> {
             Err(why) => return Predicted::none(why),
         };
         let policy = policy.map_or_else(|| present.policy.clone(), |policy| policy.of(&present.policy));
-        let other = match self.replayed(cpus, &policy) {
-            Ok((other, _)) => other,
+        if present.hand_over.is_most() {
+            return Predicted::none(format!(
+                "its tasks mostly hand over to each other ({}), and a recording has no message that found its reader awake",
+                present.hand_over.amount()
+            ));
+        }
+        let other = match self.plan(cpus, &policy).and_then(|plan| replayed(&plan)) {
+            Ok(other) => other,
             Err(why) => return Predicted::none(why),
         };
         let (recorded, before) = (self.recorded(goal), figure(&present.summary, goal));
@@ -293,6 +297,16 @@ impl<'a> Predictor<'a> {
             ratio: Some(ratio),
             by: "the bill: involuntary switches are saved, at the least that they cost".to_owned(),
         }
+    }
+}
+
+/// Runs a plan of one policy; its only run.
+fn replayed(plan: &Plan) -> Result<Summary, String> {
+    let (mut document, _) = simulate(plan, None, &mut Silent).map_err(|error| error.to_string())?;
+    let under = plan.policies.join(", ");
+    match document.runs.pop() {
+        Some(summary) if summary.complete => Ok(summary),
+        _ => Err(format!("the recorded work does not end in the simulator under {under}")),
     }
 }
 

@@ -101,6 +101,9 @@ fn what_cannot_be_predicted_has_its_reason_and_no_ratio() {
     assert!(unpriced.ratio.is_none() && unpriced.by.contains("swtch measure"), "{unpriced:?}");
     let elsewhere = candidates::Setting::Cpus { cpus: vec![9], elsewhere: true };
     assert!(reason(elsewhere, Goal::Switches).contains("waits do not say"));
+    // Its tasks wake each other 793 times, and work for 5 us in between.
+    let one_cpu = candidates::Setting::Cpus { cpus: vec![0], elsewhere: false };
+    assert!(reason(one_cpu, Goal::Time).contains("mostly hand over to each other (793 of 816 wake-ups"));
 }
 
 /// A ratio is that of two simulations. It is given only where the first is nearer to the recording than the two are to each other.

@@ -119,10 +119,8 @@ impl Recorded {
         }
         if hand_over.is_most() {
             reasons.push(format!(
-                "The workload mostly hands over from task to task ({} of {} wake-ups, {:.1} us of work between two of them): a recording has no message that found its reader awake, so that another policy's batches cannot be replayed.",
-                hand_over.by_tasks,
-                hand_over.wakeups,
-                hand_over.work_ns as f64 / hand_over.by_tasks.max(1) as f64 / 1e3,
+                "The workload mostly hands over from task to task ({}): a recording has no message that found its reader awake, so that another policy's batches cannot be replayed.",
+                hand_over.amount(),
             ));
         }
         let error = same.map(|run| self.error_of(run));

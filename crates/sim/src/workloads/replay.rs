@@ -39,10 +39,20 @@ pub struct HandOver {
 impl HandOver {
     /// Whether at least half of the wake-ups are made by tasks, and those compute for less than ten hand-overs' cost between two of them.
     /// Messages that find their reader awake are not recorded, so a replay does not show how such tasks run under another policy.
-    pub(crate) fn is_most(&self) -> bool {
+    pub fn is_most(&self) -> bool {
         self.by_tasks > 0
             && self.by_tasks * 2 >= self.wakeups
             && self.work_ns / self.by_tasks < HAND_OVERS * self.cost_ns
+    }
+
+    /// How much it is, in words.
+    pub fn amount(&self) -> String {
+        format!(
+            "{} of {} wake-ups, {:.1} us of work between two of them",
+            self.by_tasks,
+            self.wakeups,
+            self.work_ns as f64 / self.by_tasks.max(1) as f64 / 1e3,
+        )
     }
 }
 

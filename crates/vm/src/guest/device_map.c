@@ -10,7 +10,15 @@
  * pvpanic: docs/specs/pvpanic.txt; the memory of ivshmem: docs/specs/ivshmem-spec.txt (QEMU 7.2). Linux maps a device's memory by that file of
  * sysfs (Documentation/PCI/sysfs-pci.rst).
  */
-#include <asm/unistd.h>
+/*
+ * System calls by number (arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux): some compilers for another
+ * machine have no headers for a program without a library.
+ */
+#if defined(__x86_64__)
+enum { call_write = 1, call_mmap = 9, call_ioctl = 16, call_exit_group = 231, call_openat = 257 };
+#elif defined(__aarch64__)
+enum { call_ioctl = 29, call_openat = 56, call_write = 64, call_exit_group = 94, call_mmap = 222 };
+#endif
 
 enum { page_bytes = 4096, header_bytes = 8 };
 enum { can_read = 1, can_write = 2, map_shared = 1, open_both = 2, at_cwd = -100 };
@@ -48,7 +56,7 @@ static long call(long number, long one, long two, long three, long four, long fi
 
 static volatile unsigned char *map(long file, unsigned long bytes)
 {
-	long place = call(__NR_mmap, 0, bytes, can_read | can_write, map_shared, file, 0);
+	long place = call(call_mmap, 0, bytes, can_read | can_write, map_shared, file, 0);
 
 	return place < 0 && place > -page_bytes ? 0 : (volatile unsigned char *)place;
 }
@@ -69,7 +77,7 @@ static int print(long file)
 		return 5;
 	all += header_bytes;
 	while (bytes) {
-		long written = call(__NR_write, 1, (long)all, bytes, 0, 0, 0);
+		long written = call(call_write, 1, (long)all, bytes, 0, 0, 0);
 
 		if (written <= 0)
 			return 6;
@@ -87,13 +95,13 @@ static int run(long count, char **words)
 
 	if (count != 3)
 		return 2;
-	file = call(__NR_openat, at_cwd, (long)words[2], open_both, 0, 0, 0);
+	file = call(call_openat, at_cwd, (long)words[2], open_both, 0, 0, 0);
 	if (file < 0)
 		return 3;
 	if (words[1][0] == 'r')
 		return print(file);
 	if (words[1][0] == 'm')
-		return call(__NR_ioctl, file, reseed, 0, 0, 0, 0) ? 7 : 0;
+		return call(call_ioctl, file, reseed, 0, 0, 0, 0) ? 7 : 0;
 	place = map(file, page_bytes);
 	if (!place)
 		return 4;
@@ -103,7 +111,7 @@ static int run(long count, char **words)
 
 __attribute__((used)) void begin(long *stack)
 {
-	call(__NR_exit_group, run(stack[0], (char **)(stack + 1)), 0, 0, 0, 0, 0);
+	call(call_exit_group, run(stack[0], (char **)(stack + 1)), 0, 0, 0, 0, 0);
 	__builtin_unreachable();
 }
 
