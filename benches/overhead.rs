@@ -35,12 +35,12 @@ struct Recorder {
 }
 
 /// Those whose programs the kernel is asked about, ahead.
-const OWN: usize = 5;
+const OWN: usize = 6;
 
 /// What others are compared with.
 const NOTHING: Recorder = Recorder { name: "nothing", words: &["sleep", "600"], writes: None };
 
-const RECORDERS: [Recorder; 10] = [
+const RECORDERS: [Recorder; 11] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -82,6 +82,23 @@ const RECORDERS: [Recorder; 10] = [
         name: "swtch --events --stacks",
         words: &[SWTCH, "record", "-a", "--events", "--stacks", "--no-profile", "-o", "stacks.swtch"],
         writes: Some("stacks.swtch"),
+    },
+    Recorder {
+        name: "swtch serve --keep",
+        words: &[
+            SWTCH,
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--no-profile",
+            "--keep",
+            "60s",
+            "--when",
+            "wait.p99 > 10s",
+            "--dumps",
+            "dumps",
+        ],
+        writes: None,
     },
     Recorder {
         name: "swtch, perf events",

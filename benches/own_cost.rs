@@ -84,9 +84,17 @@ pub(crate) fn measure(cpu: &str, folder: &Path, seconds: u64, rounds: u32, small
         "\n{:24} {:26} {:>14} {:>14} {:>18}",
         "recorder", "beside", "its process", "its programs", "switches a second"
     );
-    let counts = ["record", "-a", "--counts", "--no-profile", "--force", "-o", "own.swtch"];
+    let kept = ["--keep", "60s", "--when", "wait.p99 > 10s", "--dumps", "dumps"];
+    let recorders: [(&str, &[&str]); 3] = [
+        ("swtch serve", &["serve"]),
+        ("swtch serve --keep", &[&["serve", "--no-profile"], &kept[..]].concat()),
+        (
+            "swtch record --counts",
+            &["record", "-a", "--counts", "--no-profile", "--force", "-o", "own.swtch"],
+        ),
+    ];
     for (kind, amount, beside) in &loads {
-        for name in ["swtch serve", "swtch record --counts"] {
+        for (name, words) in recorders {
             let mut found = Vec::new();
             for _ in 0..rounds {
                 let Some(mut load) = started_load(kind, *amount, cpu) else {
@@ -94,8 +102,8 @@ pub(crate) fn measure(cpu: &str, folder: &Path, seconds: u64, rounds: u32, small
                     break;
                 };
                 let address = free_address();
-                let words: Vec<&str> =
-                    if name == "swtch serve" { vec!["serve", "--listen", &address] } else { counts.to_vec() };
+                let listens: &[&str] = if words[0] == "serve" { &["--listen", &address] } else { &[] };
+                let words = [words, listens].concat();
                 found.extend(own_cost(&words, folder, &load, &address, seconds));
                 drop(load.stdin.take());
                 let _ = load.wait();

@@ -11,8 +11,16 @@ fn main() {
     let is_musl = std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl");
     let library: &[&str] = if is_musl { &["-nostdlib"] } else { &[] };
     compile(BARRIER, "icount_barrier.so", &[&["-shared", "-pthread"], library].concat(), &["-ldl"]);
-    // It has no library at all, so none has to travel, and any compiler makes it.
-    let alone = ["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie"];
+    // It has no library at all and no header, so none has to travel, and any compiler makes it.
+    let alone = [
+        "-static",
+        "-nostdlib",
+        "-nostdinc",
+        "-ffreestanding",
+        "-fno-stack-protector",
+        "-fno-pic",
+        "-no-pie",
+    ];
     match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64" | "aarch64") => compile(DEVICE_MAP, "device_map", &alone, &[]),
         // There are no guests of other kinds.

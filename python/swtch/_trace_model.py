@@ -291,7 +291,7 @@ class Cause:
     """Something that many switches come from."""
 
     kind: CauseKind
-    """What it is: `task`, `idle`, `interrupt` or `unseen`."""
+    """What it is: one of `CauseKind`."""
     share: float
     """Its share of all switches of the tasks."""
     who: tuple[str, ...]
@@ -333,7 +333,7 @@ class WaitPart:
     """What had the CPU during a part of a program's waiting."""
 
     cause: str
-    """What it is: `task`, `idle`, `interrupt` or `unseen`."""
+    """What it is: `task`, `idle`, `interrupt`, `quota` or `unseen`."""
     program: str | None
     """The name of the tasks in front, where tasks were."""
     ns: int

@@ -3,7 +3,7 @@
 use crate::advised::{Hog, compiled};
 use crate::common::group::Group;
 use crate::common::machine::alone;
-use crate::common::{Home, home, json, last_cpu, skip, stderr, swtch, without_bpf};
+use crate::common::{Home, home, json, last_cpu, run, skip, stderr, swtch, without_bpf};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -165,4 +165,39 @@ fn a_larger_weight_is_tried_behind_other_programs() {
     eprintln!("{TEST}: predicted {predicted}, measured {measured}");
     assert_eq!(one["because"], "other programs were in front", "{one}");
     assert!((0.3..1.0).contains(&predicted) && measured < 1.0, "{one}");
+}
+
+/// While a quota stops the command, another program has its CPU. The quota is named, not that program: a recording that blames it sends a user the
+/// wrong way.
+#[test]
+fn a_wait_for_a_quota_is_not_one_behind_what_ran_meanwhile() {
+    const TEST: &str = "a_wait_for_a_quota_is_not_one_behind_what_ran_meanwhile";
+    const FIFTH_US: u32 = 20_000;
+    let _machine = alone();
+    let Some(throttled) = throttled(TEST, FIFTH_US) else { return };
+    let cpu = last_cpu();
+    let mut hog = Command::new("taskset");
+    let hog = hog.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+    let hog = Hog(hog.spawn().unwrap());
+    let words = swtch(throttled.home.path());
+    let [shell, option, script] = throttled.group.script("exec \"$0\" \"$@\"");
+    let mut command = Command::new(shell);
+    command.args([option, script]).args(["taskset", "-c", &cpu]).arg(words.get_program());
+    command.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(throttled.home.path());
+    command.args(["record", "--events", "--no-profile", "--advise", "--json=found.json", "--"]);
+    let output = run(command.args([&throttled.program, "threads", "1", "400000000"]));
+    drop(hog);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value =
+        serde_json::from_slice(&fs::read(throttled.home.path().join("found.json")).unwrap()).unwrap();
+    let programs = found["waits"]["programs"].as_array().unwrap_or_else(|| panic!("{found:#}"));
+    let of_program = programs.iter().find(|one| one["program"] == "remedies").unwrap();
+    let quota = of_program["behind"].as_array().unwrap().iter().find(|part| part["cause"] == "quota");
+    let share = quota.unwrap_or_else(|| panic!("no quota: {of_program:#}"))["share"].as_f64().unwrap();
+    // At most a fifth of the time it runs, and half of that time it waits for the other program.
+    assert!(share > 0.5, "{of_program:#}");
+    let advice = &found["advice"][0];
+    assert_eq!(advice["what"], "the cgroup's quota stops it", "{found:#}");
+    assert!(advice["saves_wait_ns"].as_u64() > Some(0), "{advice}");
 }

@@ -8,10 +8,13 @@ use crate::bill::{Bill, Inputs};
 use crate::front::Front;
 use crate::model::{HandOver, Range};
 use crate::spinning::{SpinningProcess, spinning_processes};
+use crate::waits::Waits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use swtch_trace::tables::{TaskRow, WakeRow};
+use swtch_units::format_ns;
 
 /// Something that stands out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,16 +86,19 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     }
     let case = Case { inputs, bill, tasks, switches: switches as f64, front: Front::of(inputs) };
     let spinning = case.waiting_on_cpus();
+    let throttled = case.throttled();
     let found = [
         // They are too many too, and for more of a reason.
         if spinning.is_empty() { case.too_many_threads() } else { None },
         case.ping_pong(),
         case.taking_turns(),
         case.handed_round(),
-        case.throttled(),
+        throttled.clone().filter(|one| one.saves_wait_ns.is_none()),
         interrupts::on_the_busy_cpu(inputs, bill),
     ];
     let mut of_waits = waits::shorter_waits(inputs, bill);
+    of_waits.extend(throttled.filter(|one| one.saves_wait_ns.is_some()));
+    of_waits.sort_by_key(|one| Reverse(one.saves_wait_ns));
     of_waits.extend(case.others_in_front());
     let mut of_switches: Vec<Advice> = found.into_iter().flatten().collect();
     let cost = |one: &Advice| one.cost.map_or(0.0, Range::middle);
@@ -361,6 +367,8 @@ impl Case<'_> {
     fn throttled(&self) -> Option<Advice> {
         let throttled = self.inputs.trace.header.totals.throttled.as_ref()?;
         let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
+        let waited_ns = self.bill.waits.as_ref().map_or(0, Waits::behind_quota_ns);
+        let saves_wait_ns = Some(waited_ns).filter(|ns| *ns > 0);
         (share >= LEAST_THROTTLED).then(|| Advice {
             what: stands_out::THROTTLED.to_owned(),
             evidence: format!(
@@ -373,8 +381,11 @@ impl Case<'_> {
                 "a larger quota (cpu.max, or cpu.cfs_quota_us), or as many threads as the quota has CPUs"
                     .to_owned(),
             cost: None,
-            saving: "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
-            saves_wait_ns: None,
+            saving: saves_wait_ns.map_or_else(
+                || "It shortens waits; the CPU time it saves cannot be bounded".to_owned(),
+                |ns| format!("It takes away at most {} of waiting", format_ns(ns as f64)),
+            ),
+            saves_wait_ns,
         })
     }
 }

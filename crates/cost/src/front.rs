@@ -57,9 +57,10 @@ fn crowded(inputs: Inputs<'_>) -> bool {
     sum(|task| task.wait_ns) > sum(|task| task.run_ns)
 }
 
-/// Of the waiting behind tasks, the part behind programs of which no task was recorded; absent where no task was in front.
+/// Of the waiting behind tasks and for a quota, the part behind programs of which no task was recorded; absent where there was none.
 fn charged(inputs: Inputs<'_>) -> Option<f64> {
-    let rows = inputs.trace.tables.waits.iter().filter(|row| row.behind == InFront::Task);
+    let is_of = |row: &&WaitRow| matches!(row.behind, InFront::Task | InFront::Quota);
+    let rows = inputs.trace.tables.waits.iter().filter(is_of);
     let all: u64 = rows.map(|row| row.ns).sum();
     let others: u64 = others(inputs).map(|row| row.ns).sum();
     (all > 0).then(|| others as f64 / all as f64)

@@ -152,7 +152,9 @@ impl Process<'_> {
     fn behind_own(&self, trace: TraceView<'_>) -> Option<f64> {
         let own: HashSet<u32> = self.tasks.iter().map(|task| task.tid).collect();
         let names: HashSet<&str> = self.tasks.iter().map(|task| task.comm.as_str()).collect();
-        let rows = || trace.tables.waits.iter().filter(|row| own.contains(&row.of_tid));
+        // What a quota stops waits for no task.
+        let waits = || trace.tables.waits.iter().filter(|row| row.behind != InFront::Quota);
+        let rows = || waits().filter(|row| own.contains(&row.of_tid));
         let is_own = |row: &&WaitRow| row.behind == InFront::Task && names.contains(row.program.as_str());
         let all: u64 = rows().map(|row| row.ns).sum();
         let behind: u64 = rows().filter(is_own).map(|row| row.ns).sum();

@@ -144,6 +144,12 @@ impl Waits {
         })
     }
 
+    /// How long quotas stopped tasks, ns.
+    pub(crate) fn behind_quota_ns(&self) -> u64 {
+        let parts = self.programs.iter().flat_map(|program| &program.behind);
+        parts.filter(|part| part.cause == InFront::Quota).map(|part| part.ns).sum()
+    }
+
     /// The program that suffered most.
     pub fn worst(&self) -> Option<&ProgramWaits> {
         self.programs.first()

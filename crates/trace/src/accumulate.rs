@@ -5,6 +5,7 @@ mod distribution;
 mod interruptions;
 mod intervals;
 mod late;
+mod quota;
 mod recent;
 mod rows;
 mod task;
@@ -24,6 +25,7 @@ use arrivals::Arrivals;
 use distribution::Distribution;
 use interruptions::Interruptions;
 use intervals::Intervals;
+use quota::Stopped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use swtch_topology::Host;
 use task::{CgroupName, TaskState};
@@ -197,6 +199,7 @@ pub struct Accumulator {
     cpus: Vec<CpuState>,
     programs: Programs,
     idle: IdleCpus,
+    stopped: Stopped,
     /// While tasks that count wait, the source says which CPUs are idle.
     told_idle: bool,
     /// The source sees only when tasks come and leave, not between which tasks a CPU switches.
@@ -453,6 +456,8 @@ impl Accumulator {
         }
         let (counts, late) = (self.counts(tid), self.is_late(tid, switch.at_ns));
         let runnable = switch.prev_state == PrevState::Runnable;
+        let stopped = runnable && switch.throttled == Some(true);
+        let preempted = runnable && !stopped;
         let task = self.task(tid, switch.at_ns);
         let mut since_ns = None;
         if !late {
@@ -462,8 +467,12 @@ impl Accumulator {
             task.now.cpu = Some(switch.cpu);
             task.now.left_ns = Some(switch.at_ns);
             task.now.queued_ns = runnable.then_some(switch.at_ns).or(task.now.queued_ns);
-            task.now.preempted_by = (runnable && switch.next_tid != 0).then_some(switch.next_tid);
+            task.now.preempted_by = (preempted && switch.next_tid != 0).then_some(switch.next_tid);
             task.now.was_runnable = runnable;
+            task.now.was_stopped = stopped;
+        }
+        if stopped && let Some(group) = self.tasks.get(&tid).and_then(|task| task.group.as_ref()) {
+            self.stopped.stops(group, switch.cpu);
         }
         let ran_ns = since_ns.map(|since_ns| switch.at_ns.saturating_sub(since_ns));
         if !counts {
@@ -496,7 +505,7 @@ impl Accumulator {
             self.sums.run_ns += ran_ns;
             self.cpus[switch.cpu as usize].row.run_ns += ran_ns;
         }
-        if runnable && switch.next_tid != 0 {
+        if preempted && switch.next_tid != 0 {
             self.preemptions.entry((switch.next_tid, tid)).or_default().count += 1;
         }
         ran_ns
@@ -537,6 +546,12 @@ impl Accumulator {
         }
         if let (true, Some(queued_ns)) = (counts, queued_ns) {
             self.waited(tid, queued_ns, switch, left_cpu);
+        }
+        // Hardly any recording has a quota.
+        if !self.stopped.is_empty()
+            && let Some(group) = self.tasks.get(&tid).and_then(|task| task.group.as_ref())
+        {
+            self.stopped.comes(group, switch.cpu, switch.at_ns);
         }
         if counts && let Some(waker) = waker {
             // Where the woken one ran: `ns` of a wake's edge counts the times it was the waker's CPU.
@@ -754,7 +769,7 @@ impl Accumulator {
     }
 
     /// A task that counts comes after a wait since `queued_ns`: charges the wait to what had the CPU. A task that was preempted and comes on
-    /// another CPU waited for the one it left.
+    /// another CPU waited for the one it left. One that a quota stopped waited for that, until a task of its cgroup came to the CPU.
     fn waited(&mut self, tid: u32, queued_ns: u64, switch: &Switch, left_cpu: Option<u32>) {
         let Some(task) = self.tasks.get(&tid) else { return };
         let preempted = task.now.was_runnable;
@@ -763,18 +778,32 @@ impl Accumulator {
         let now = self.cpus.get(cpu).map_or(0, |cpu| cpu.current_tid);
         let now = self.front(now);
         let (Some(task), Some(state)) = (self.tasks.get_mut(&tid), self.cpus.get(cpu)) else { return };
+        let stopped = preempted && task.now.was_stopped;
+        let came_ns = task.group.as_ref().and_then(|group| self.stopped.came_ns(group, cpu as u32));
+        let stopped_until_ns = if stopped { came_ns.unwrap_or(switch.at_ns) } else { 0 };
         let mut idle_ns = 0;
         state.timeline.divide(queued_ns, switch.at_ns, Some(now), |held| {
-            let (front, ns) =
-                (held.front.unwrap_or(Front::UNSEEN), held.to_ns - held.from_ns - held.interrupt_ns);
-            if held.interrupt_ns > 0 {
-                task.behind.add(began, Front::INTERRUPT, switch.at_ns, held.interrupt_ns);
+            let quota_ns = stopped_until_ns.clamp(held.from_ns, held.to_ns) - held.from_ns;
+            let rest_ns = held.to_ns - held.from_ns - quota_ns;
+            if quota_ns > 0 {
+                task.behind.add(began, Front::QUOTA, switch.at_ns, quota_ns);
+            }
+            if quota_ns > 0 && rest_ns == 0 {
+                return;
+            }
+            let interrupt_ns = held.interrupt_ns.min(rest_ns);
+            let (front, ns) = (held.front.unwrap_or(Front::UNSEEN), rest_ns - interrupt_ns);
+            if interrupt_ns > 0 {
+                task.behind.add(began, Front::INTERRUPT, switch.at_ns, interrupt_ns);
             }
             task.behind.add(began, front, switch.at_ns, ns);
             idle_ns += if front == Front::IDLE { ns } else { 0 };
         });
         let idle_now_ns = self.idle.ns(task.cpu_set, switch.at_ns);
-        if let (Some(then_ns), Some(now_ns)) = (task.now.idle_then_ns.take(), idle_now_ns) {
+        // No other CPU could have taken a task that a quota stopped.
+        if let (Some(then_ns), Some(now_ns)) = (task.now.idle_then_ns.take(), idle_now_ns)
+            && !stopped
+        {
             // While its own CPU is idle, one of them is.
             let one_ns = now_ns.saturating_sub(then_ns);
             let waited_ns = switch.at_ns.saturating_sub(queued_ns);

@@ -6,7 +6,6 @@ import functools
 import http.client
 import json
 import socket
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -187,8 +186,9 @@ def _complaint(answer: http.client.HTTPResponse, data: bytes, document: Any) -> 
 def _said(error: Exception, reached: bool) -> str:
     if isinstance(error, socket.gaierror):
         return "its host is unknown; is the address right?"
-    if isinstance(error, ssl.SSLError):
-        return one_line(f"no secure connection: {error.reason or error}")
+    # By name: some Pythons are built without the module.
+    if type(error).__module__ == "ssl":
+        return one_line(f"no secure connection: {getattr(error, 'reason', None) or error}")
     if isinstance(error, http.client.RemoteDisconnected) or isinstance(error, ConnectionResetError):
         return "the connection was closed without an answer"
     said = (

@@ -38,6 +38,15 @@ fn furnish_accuracy(home: &Path) {
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(fixture(&from), to).unwrap();
     }
+    // A part of it: another test simulates all rows, which takes half a minute.
+    let path = home.join("accuracy/accuracy.json");
+    let mut table: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut place = 0;
+    table["rows"].as_array_mut().unwrap().retain(|_| {
+        place += 1;
+        place % 10 == 1
+    });
+    fs::write(&path, table.to_string()).unwrap();
 }
 
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.

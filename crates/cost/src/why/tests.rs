@@ -346,6 +346,7 @@ proptest! {
                 InFront::Task => row.program.clone(),
                 InFront::Idle => "an idle CPU that was waking up".to_owned(),
                 InFront::Interrupt => "interrupts".to_owned(),
+                InFront::Quota => "a quota".to_owned(),
                 InFront::Unseen => "tasks that were not recorded".to_owned(),
             };
             *table.entry(name).or_default() += row.ns;

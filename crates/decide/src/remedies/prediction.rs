@@ -204,6 +204,13 @@ impl<'a> Predictor<'a> {
         self.view.in_scope().map(|task| task.wait_ns).sum()
     }
 
+    /// How long the tasks waited behind something, ns.
+    fn behind_all_ns(&self, causes: &[InFront]) -> u64 {
+        let programs = self.bill.waits.iter().flat_map(|waits| &waits.programs);
+        let parts = programs.flat_map(|program| &program.behind);
+        parts.filter(|part| causes.contains(&part.cause)).map(|part| part.ns).sum()
+    }
+
     /// How long the tasks waited behind what is not theirs, ns.
     fn behind_ns(&self, causes: &[InFront]) -> u64 {
         let programs = self.bill.waits.iter().flat_map(|waits| &waits.programs);
@@ -216,7 +223,9 @@ impl<'a> Predictor<'a> {
         if goal != Goal::Time {
             return Predicted::none(format!("waits do not say what becomes of {}", goal.metric()));
         }
-        if self.view.header.totals.throttled.is_some_and(|throttled| throttled.throttled_periods > 0) {
+        let stopped =
+            self.view.header.totals.throttled.is_some_and(|throttled| throttled.throttled_periods > 0);
+        if stopped && self.behind_all_ns(&[InFront::Quota]) == 0 {
             return Predicted::none(
                 "a quota stops the command, and the recording has that time behind what ran meanwhile",
             );

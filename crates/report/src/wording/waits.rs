@@ -55,6 +55,7 @@ pub(crate) fn place(part: &WaitPart, waiting: &ProgramWaits) -> String {
         (InFront::Task, Some(_)) if part.is_of(waiting) => "behind its own tasks".to_owned(),
         (InFront::Task, Some(program)) => format!("behind {}{}", named(program), facts(part)),
         (InFront::Interrupt, _) => "behind interrupts".to_owned(),
+        (InFront::Quota, _) => "while its cgroup's quota stopped it".to_owned(),
         (InFront::Idle, _) => "for an idle CPU to wake up, or in another CPU's run queue".to_owned(),
         _ => "behind what was not recorded".to_owned(),
     }

@@ -16,7 +16,7 @@ pub struct Migrations {
 }
 
 /// A cgroup, by what is known of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CgroupName {
     Number(u64),
     Path(String),
@@ -69,6 +69,8 @@ pub(super) struct Now {
     pub(super) preempted_by: Option<u32>,
     /// It could go on when it left its CPU, and was not woken since.
     pub(super) was_runnable: bool,
+    /// A quota stopped it then.
+    pub(super) was_stopped: bool,
     /// How long one of the CPUs that it may use was idle when it began to wait.
     pub(super) idle_then_ns: Option<u64>,
 }

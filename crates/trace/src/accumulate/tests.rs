@@ -438,6 +438,41 @@ fn a_wait_is_charged_to_what_had_the_cpu_and_by_how_it_began() {
     assert_eq!(row.wait_ns, 500, "the parts add up to it");
 }
 
+/// The quota of task 5 stops it at 200, while task 7 of another cgroup runs. Task 6 of its own comes first at 500, and 5 after it at 600. A wait
+/// after that is none of the quota's.
+#[test]
+fn a_quota_has_a_wait_until_a_task_of_the_cgroup_comes() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    for (tid, group) in [(5, "/shop"), (6, "/shop"), (7, "/other")] {
+        accumulator.name(&TaskInfo { group: Some(group.to_owned()), ..known(tid) });
+    }
+    let stopped =
+        |event| altered(&event, |switch| switch.throttled = Some(switch.prev_state == PrevState::Runnable));
+    let events = [
+        switch(100, 0, 0, PrevState::Sleeping, 5),
+        stopped(switch(200, 0, 5, PrevState::Runnable, 7)),
+        switch(500, 0, 7, PrevState::Sleeping, 6),
+        switch(600, 0, 6, PrevState::Sleeping, 5),
+        switch(700, 0, 5, PrevState::Runnable, 7),
+        switch(800, 0, 7, PrevState::Sleeping, 5),
+    ];
+    for event in &events {
+        accumulator.take(event, &mut Vec::new());
+    }
+    let tables = accumulator.snapshot(1000, History::Whole, &|_| None);
+    let expected = [
+        (Preempted, InFront::Quota, "", 1, 300),
+        (Preempted, Task, "task6", 1, 100),
+        (Preempted, Task, "task7", 1, 100),
+    ];
+    assert_eq!(parts(&tables, 5), expected);
+    let row = tables.tasks.iter().find(|row| row.tid == 5).unwrap();
+    assert_eq!((row.wait_ns, row.idle_elsewhere_ns), (500, Some(0)), "no other CPU could have taken it");
+    let preemptions: Vec<_> =
+        tables.preemptions.iter().map(|row| (row.by_tid, row.of_tid, row.count)).collect();
+    assert_eq!(preemptions, [(7, 5, 1)], "what a quota stopped was not preempted");
+}
+
 /// CPU 1 is idle from 200 to 300, while task 5 waits for CPU 0 from 100 to 400. A task that may not use CPU 1 had no use of that.
 #[test]
 fn another_cpu_was_idle_only_where_the_task_may_use_it() {

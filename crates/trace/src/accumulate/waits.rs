@@ -7,7 +7,7 @@ use swtch_units::CpuList;
 /// Sets of CPUs that are watched for idle ones. Tasks with other sets are rare.
 const CPU_SETS: usize = 16;
 
-/// What has a CPU: nothing that is known, the idle task, interrupts, or a program by its number.
+/// What keeps a CPU from a task: nothing that is known, the idle task, interrupts, the task's quota, or a program by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Front(u32);
 
@@ -15,7 +15,8 @@ impl Front {
     pub(super) const UNSEEN: Self = Self(0);
     pub(super) const IDLE: Self = Self(1);
     pub(super) const INTERRUPT: Self = Self(2);
-    const PROGRAMS: u32 = 3;
+    pub(super) const QUOTA: Self = Self(3);
+    const PROGRAMS: u32 = 4;
 }
 
 /// The programs' names, each once.
@@ -42,6 +43,7 @@ impl Programs {
             Front::UNSEEN => (InFront::Unseen, ""),
             Front::IDLE => (InFront::Idle, ""),
             Front::INTERRUPT => (InFront::Interrupt, ""),
+            Front::QUOTA => (InFront::Quota, ""),
             Front(number) => (InFront::Task, &self.names[(number - Front::PROGRAMS) as usize]),
         }
     }

@@ -31,7 +31,7 @@ words! {
     pub enum WaitStart("start of a wait") {
         /// The task was woken, or had just been made.
         Woken = "woken",
-        /// The task was preempted, its slice was over, or it yielded.
+        /// The task was preempted, its slice was over, it yielded, or a quota stopped it.
         Preempted = "preempted",
     }
 }
@@ -46,6 +46,9 @@ words! {
         Idle = "idle",
         /// Interrupts, hard and soft ones.
         Interrupt = "interrupt",
+        /// Whatever had it: the quota of the task's cgroup, or of one above it, stopped the task. It lasts until a task of the cgroup comes to
+        /// the CPU. Only a source that sees why a task was stopped tells it from the others.
+        Quota = "quota",
         /// Not known: the switches of that time were not recorded or are lost.
         Unseen = "unseen",
     }

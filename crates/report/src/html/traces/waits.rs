@@ -14,7 +14,8 @@ const MOST: usize = 100;
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "A wait is time in which a task was ready and had no CPU. Each wait is charged to what had \
                  that CPU meanwhile. That is other tasks, its own program’s tasks, interrupts, or nothing, \
-                 while the CPU came out of idle. Short tasks of one name are one row.";
+                 while the CPU came out of idle. A quota that stopped the task has the time until its cgroup \
+                 runs again. Short tasks of one name are one row.";
     let known = |priced: &PricedTrace| priced.bill.waits.is_some();
     let tables = subjects.iter().filter_map(|one| {
         let programs = &one.of.bill.waits.as_ref()?.programs;

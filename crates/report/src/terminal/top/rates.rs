@@ -93,6 +93,7 @@ impl Behind {
             (InFront::Task, Some(program)) => program,
             (InFront::Interrupt, _) => "interrupts",
             (InFront::Idle, _) => "an idle CPU",
+            (InFront::Quota, _) => "its quota",
             _ => "not recorded",
         }
     }
