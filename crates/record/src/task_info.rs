@@ -12,7 +12,7 @@ use swtch_trace::tables::SchedPolicy;
 
 /// A task by its number, if it is still there. `hierarchy` is that of its cgroup.
 pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
-    let directory = format!("/proc/{tid}");
+    let directory = directory(tid);
     let status = fs::read_to_string(format!("{directory}/status")).ok()?;
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)).and_then(|value| value.trim().parse().ok())
@@ -27,6 +27,12 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
         scheduling: scheduling(&directory),
     })
+}
+
+/// The files of one task. Those of `/proc/TID` are of its process. There `stat` sums the times of all threads, so that to read it for each of
+/// ten thousand takes half a minute.
+fn directory(tid: u32) -> String {
+    format!("/proc/{tid}/task/{tid}")
 }
 
 /// How a task is scheduled, from the files in its directory.
@@ -69,7 +75,7 @@ pub(crate) fn name_unnamed(accumulator: &mut Accumulator, hierarchy: Option<&Hie
 /// Looks once more how the tasks that are still there are scheduled, and in which cgroups they are: no event reports a change.
 pub(crate) fn look_again(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
     for tid in accumulator.living() {
-        accumulator.reschedule(tid, &scheduling(&format!("/proc/{tid}")));
+        accumulator.reschedule(tid, &scheduling(&directory(tid)));
         if let Some(path) = hierarchy.and_then(|hierarchy| group(tid, hierarchy)) {
             accumulator.regroup(tid, path);
         }
@@ -83,7 +89,7 @@ pub(crate) fn is_there(tid: u32) -> bool {
 
 /// Whether a process is there and has not ended; one that waits to be collected has ended.
 pub(crate) fn exists(pid: u32) -> bool {
-    let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let text = fs::read(format!("{}/stat", directory(pid))).unwrap_or_default();
     thread_files::stat(&text).is_some_and(|stat| !stat.is_over())
 }
 

@@ -23,13 +23,20 @@ struct CpuState {
     now: u32,
 }
 
+/// The CPU that a task left, and whether a quota stopped it.
+#[derive(Clone, Copy)]
+struct Left {
+    cpu: u32,
+    stopped: bool,
+}
+
 /// What waits are behind, from the switches as they come.
 pub(super) struct Waits<'a> {
     start_ns: u64,
     names: &'a Names<'a>,
     cpus: Vec<CpuState>,
-    /// The CPU that a task left, if it could have gone on.
-    left: HashMap<u32, u32>,
+    /// How a task left its CPU, if it could have gone on.
+    left: HashMap<u32, Left>,
     tracks: HashSet<u64>,
     pub(super) written: u64,
 }
@@ -49,7 +56,8 @@ impl<'a> Waits<'a> {
         cpu.past.extend(row.at_ns, row.prev_tid, 0);
         cpu.now = row.next_tid;
         if row.prev_state == PrevState::Runnable && row.prev_tid != 0 {
-            self.left.insert(row.prev_tid, row.cpu);
+            let stopped = row.throttled == Some(true);
+            self.left.insert(row.prev_tid, Left { cpu: row.cpu, stopped });
         }
         // A task that was preempted waited for the CPU that it left.
         let left = self.left.remove(&row.next_tid);
@@ -65,13 +73,19 @@ impl<'a> Waits<'a> {
         &mut self,
         row: &SwitchRow,
         waited_ns: u64,
-        left: Option<u32>,
+        left: Option<Left>,
         packets: &mut Packets<impl Write>,
     ) -> io::Result<()> {
         let Some(task) = self.names.task(row.next_tid, row.at_ns) else { return Ok(()) };
         let from_ns = row.at_ns.saturating_sub(waited_ns);
-        let behind = self.behind(from_ns, row.at_ns, left.unwrap_or(row.cpu));
+        let mut behind = self.behind(from_ns, row.at_ns, left.map_or(row.cpu, |left| left.cpu));
         let Some((most, _)) = behind.first() else { return Ok(()) };
+        let mut name = format!("waits behind {most}");
+        // Whatever ran meanwhile, it was not in front.
+        if left.is_some_and(|left| left.stopped) {
+            "stopped by its quota".clone_into(&mut name);
+            behind.clear();
+        }
         let began = if left.is_some() { WaitStart::Preempted } else { WaitStart::Woken };
         self.written += 1;
         let track = THREADS | u64::from(task.pid) << 32 | u64::from(task.tid);
@@ -92,7 +106,7 @@ impl<'a> Waits<'a> {
             packet.message(packet::TRACK_EVENT, |slice| {
                 slice.number(event::TYPE, event::SLICE_BEGIN);
                 slice.number(event::TRACK, track);
-                slice.text(event::NAME, &format!("waits behind {most}"));
+                slice.text(event::NAME, &name);
                 annotate(slice, "began", began.name());
                 for (place, (name, ns)) in (1..).zip(behind.iter().take(NAMED)) {
                     let share = 100.0 * *ns as f64 / waited_ns as f64;
