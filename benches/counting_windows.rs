@@ -7,7 +7,7 @@ use crate::pipe_load::{Done, PipeLoad};
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
-use swtch_stats::bootstrap_interval;
+use swtch_stats::{bootstrap_interval, mean};
 
 const SWTCH: &str = env!("CARGO_BIN_EXE_swtch");
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -16,14 +16,14 @@ const EDGE_NS: u64 = 15_000_000;
 /// How far before and after it the load is compared with.
 const BESIDE_NS: u64 = 100_000_000;
 
-/// What the load had done at a moment, and whether programs were attached to its switches.
+/// The load at one time, and whether programs were attached to its switches then.
 struct Look {
     at_ns: u64,
     done: Done,
     attached: bool,
 }
 
-/// One window: CPU time more than beside it, ns, and for how long.
+/// One window: how much CPU time it added, ns, and what a switch took in it and beside it.
 struct Window {
     excess_ns: f64,
     ns_a_switch: f64,
@@ -52,27 +52,23 @@ pub(crate) fn measure(load: &PipeLoad, folder: &Path, length: Duration) {
         return;
     }
     let count = windows.len() as f64;
-    let mean = |values: &mut [f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let say = |what: &str, of: &dyn Fn(&Window) -> f64| {
-        let values: Vec<f64> = windows.iter().map(of).collect();
-        let interval = bootstrap_interval(&values, mean, 2000, 0.95, 1);
-        let middle = values.iter().sum::<f64>() / count;
-        println!("{what:54} {middle:>8.2} ({:>7.2} to {:>7.2})", interval.low, interval.high);
-    };
-    say("ns a switch beside windows", &|window| window.beside_ns);
-    say("ns a switch in a window, its opening and closing", &|window| window.ns_a_switch);
-    say("added ns a switch of the whole, mean (95 %)", &|window| window.excess_ns * count / switches);
+    let added = |window: &Window| window.excess_ns * count / switches;
+    say("ns a switch beside windows", &windows, |window| window.beside_ns);
+    say("ns a switch in a window, its opening and closing", &windows, |window| window.ns_a_switch);
+    say("added ns a switch of the whole, mean (95 %)", &windows, added);
     // The same between windows, where nothing is attached: how far off the figure above may be.
-    let between: Vec<f64> =
-        false_windows(&looks).iter().map(|window| window.excess_ns * count / switches).collect();
+    let between = false_windows(&looks);
     if between.len() > 1 {
-        let interval = bootstrap_interval(&between, mean, 2000, 0.95, 1);
-        let middle = between.iter().sum::<f64>() / between.len() as f64;
-        println!(
-            "{:54} {middle:>8.2} ({:>7.2} to {:>7.2})",
-            "the same as if windows were halfway between them", interval.low, interval.high
-        );
+        say("the same as if windows were halfway between them", &between, added);
     }
+}
+
+/// Prints the mean of a figure of windows, with its interval.
+fn say(what: &str, windows: &[Window], of: impl Fn(&Window) -> f64) {
+    let values: Vec<f64> = windows.iter().map(of).collect();
+    let interval = bootstrap_interval(&values, |drawn| mean(drawn), 2000, 0.95, 1);
+    let middle = mean(&values);
+    println!("{what:54} {middle:>8.2} ({:>7.2} to {:>7.2})", interval.low, interval.high);
 }
 
 /// Looks at the load and at the recorder until the time is over, or until the recorder ends.
@@ -126,7 +122,7 @@ fn false_windows(looks: &[Look]) -> Vec<Window> {
     halfway.filter_map(|(begin, end)| window(looks, begin, end)).collect()
 }
 
-/// What was more from `begin` to `end` than beside it; none where another window is beside it.
+/// The window from `begin` to `end`, ns; none where another window is beside it.
 fn window(looks: &[Look], begin: u64, end: u64) -> Option<Window> {
     let from = begin.checked_sub(EDGE_NS)?;
     let at = |ns: u64| looks.get(looks.partition_point(|look| look.at_ns < ns));

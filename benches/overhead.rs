@@ -232,7 +232,7 @@ fn main() {
     }
     let is_wanted = |name: &str| only.is_empty() || only.split(',').any(|wanted| wanted == name);
     if !added_to_a_switch(&bench, &is_wanted, launches, &cpu, &mut rng) {
-        println!("given up: perf bench sched pipe ended");
+        println!("stopped: perf bench sched pipe ended");
         return;
     }
     if !only.is_empty() {
@@ -271,7 +271,7 @@ impl Bench<'_> {
         let mut child = start(recorder, self.folder)?;
         let cpu_ns_per_switch = self.load.ns_a_switch(self.during);
         if child.try_wait().ok()?.is_some() {
-            return None; // It gave up, for want of permission perhaps.
+            return None; // It ended, perhaps because it is not permitted.
         }
         stop(&mut child);
         // It records somewhat less than that: it has to begin first.

@@ -1,4 +1,4 @@
-//! `perf bench sched pipe` as a load that goes on: two processes on one CPU that hand a byte to and fro. What a switch takes is read while
+//! `perf bench sched pipe` as a load that runs until it is stopped: two processes on one CPU that hand a byte to and fro. What a switch takes is read while
 //! it runs, so that the same processes, in the same memory, are seen with a recorder and without.
 #![allow(missing_docs)]
 

@@ -39,14 +39,27 @@ fn throttled(test: &str, quota_us: u32) -> Option<Throttled> {
     Some(Throttled { program: program.to_str().unwrap().to_owned(), home, group })
 }
 
+/// Keeps a CPU busy.
+fn hog(cpu: &str) -> Hog {
+    let mut hog = Command::new("taskset");
+    let hog = hog.args(["-c", cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+    Hog(hog.spawn().unwrap())
+}
+
 impl Throttled {
-    /// swtch in that cgroup, which tries settings on a program that computes `steps` steps.
-    fn trying(&self, runs: usize, steps: u64) -> Command {
+    /// swtch in that cgroup, started by `starter`, if that is not empty.
+    fn swtch(&self, starter: &[&str]) -> Command {
         let words = swtch(self.home.path());
         let [shell, option, script] = self.group.script("exec \"$0\" \"$@\"");
         let mut command = Command::new(shell);
-        command.args([option, script]).arg(words.get_program()).current_dir(self.home.path());
+        command.args([option, script]).args(starter).arg(words.get_program()).current_dir(self.home.path());
         command.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
+    /// swtch in that cgroup, which tries settings on a program that computes `steps` steps.
+    fn trying(&self, runs: usize, steps: u64) -> Command {
+        let mut command = self.swtch(&[]);
         command.args(["try", "--json", "--warmup", "0", "--most", "2", "--runs", &runs.to_string(), "--"]);
         command.args([&self.program, "threads", "1", &steps.to_string()]);
         command
@@ -143,9 +156,7 @@ fn a_larger_weight_is_tried_behind_other_programs() {
     let _machine = alone();
     let Some(throttled) = throttled(TEST, HALF_US) else { return };
     let cpu = last_cpu();
-    let mut hog = Command::new("taskset");
-    let hog = hog.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
-    let hog = Hog(hog.spawn().unwrap());
+    let hog = hog(&cpu);
     let words = swtch(throttled.home.path());
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu]).arg(words.get_program()).current_dir(throttled.home.path());
@@ -176,15 +187,8 @@ fn a_wait_for_a_quota_is_not_one_behind_what_ran_meanwhile() {
     let _machine = alone();
     let Some(throttled) = throttled(TEST, FIFTH_US) else { return };
     let cpu = last_cpu();
-    let mut hog = Command::new("taskset");
-    let hog = hog.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
-    let hog = Hog(hog.spawn().unwrap());
-    let words = swtch(throttled.home.path());
-    let [shell, option, script] = throttled.group.script("exec \"$0\" \"$@\"");
-    let mut command = Command::new(shell);
-    command.args([option, script]).args(["taskset", "-c", &cpu]).arg(words.get_program());
-    command.envs(words.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(throttled.home.path());
+    let hog = hog(&cpu);
+    let mut command = throttled.swtch(&["taskset", "-c", &cpu]);
     command.args(["record", "--events", "--no-profile", "--advise", "--json=found.json", "--"]);
     let output = run(command.args([&throttled.program, "threads", "1", "400000000"]));
     drop(hog);

@@ -145,7 +145,7 @@ impl Waits {
     }
 
     /// How long quotas stopped tasks, ns.
-    pub(crate) fn behind_quota_ns(&self) -> u64 {
+    pub fn behind_quota_ns(&self) -> u64 {
         let parts = self.programs.iter().flat_map(|program| &program.behind);
         parts.filter(|part| part.cause == InFront::Quota).map(|part| part.ns).sum()
     }

@@ -41,11 +41,8 @@ fn furnish_accuracy(home: &Path) {
     // A part of it: another test simulates all rows, which takes half a minute.
     let path = home.join("accuracy/accuracy.json");
     let mut table: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let mut place = 0;
-    table["rows"].as_array_mut().unwrap().retain(|_| {
-        place += 1;
-        place % 10 == 1
-    });
+    let rows: serde_json::Value = table["rows"].as_array().unwrap().iter().step_by(10).cloned().collect();
+    table["rows"] = rows;
     fs::write(&path, table.to_string()).unwrap();
 }
 

@@ -5,7 +5,7 @@ use super::candidates::Setting;
 use super::cgroups::WEIGHT;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use swtch_cost::Bill;
+use swtch_cost::{Bill, Waits};
 use swtch_profile::Profile;
 use swtch_sim::plan::{Overrides, Plan, Work};
 use swtch_sim::recorded::Recorded;
@@ -204,13 +204,6 @@ impl<'a> Predictor<'a> {
         self.view.in_scope().map(|task| task.wait_ns).sum()
     }
 
-    /// How long the tasks waited behind something, ns.
-    fn behind_all_ns(&self, causes: &[InFront]) -> u64 {
-        let programs = self.bill.waits.iter().flat_map(|waits| &waits.programs);
-        let parts = programs.flat_map(|program| &program.behind);
-        parts.filter(|part| causes.contains(&part.cause)).map(|part| part.ns).sum()
-    }
-
     /// How long the tasks waited behind what is not theirs, ns.
     fn behind_ns(&self, causes: &[InFront]) -> u64 {
         let programs = self.bill.waits.iter().flat_map(|waits| &waits.programs);
@@ -225,7 +218,7 @@ impl<'a> Predictor<'a> {
         }
         let stopped =
             self.view.header.totals.throttled.is_some_and(|throttled| throttled.throttled_periods > 0);
-        if stopped && self.behind_all_ns(&[InFront::Quota]) == 0 {
+        if stopped && self.bill.waits.as_ref().map_or(0, Waits::behind_quota_ns) == 0 {
             return Predicted::none(
                 "a quota stops the command, and the recording has that time behind what ran meanwhile",
             );

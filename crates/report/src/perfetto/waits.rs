@@ -81,7 +81,7 @@ impl<'a> Waits<'a> {
         let mut behind = self.behind(from_ns, row.at_ns, left.map_or(row.cpu, |left| left.cpu));
         let Some((most, _)) = behind.first() else { return Ok(()) };
         let mut name = format!("waits behind {most}");
-        // Whatever ran meanwhile, it was not in front.
+        // What ran on the CPU was not in front of it.
         if left.is_some_and(|left| left.stopped) {
             "stopped by its quota".clone_into(&mut name);
             behind.clear();
