@@ -242,7 +242,7 @@ fn min_fair_keeps_its_guarantee_and_the_predicted_throughput_on_two_and_three_ki
         return;
     }
     let machines = [DIVERSE, THREE_KINDS];
-    let said = run("6", &machines.map(|machine| machine.line(&["max-fair", "min-fair"])));
+    let said = run("5", &machines.map(|machine| machine.line(&["max-fair", "min-fair"])));
     let refused = "scx_fair: --kinds kernel: the capacities of the CPUs here (/sys/devices/system/cpu/cpu*/cpu_capacity) are 1024 to 1024";
     assert!(beginning_with(&said, refused).count() == 1 && said.contains("KERNEL 2"), "{said}");
     for machine in machines {

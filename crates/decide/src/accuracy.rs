@@ -14,8 +14,7 @@ use swtch_sched::{
 };
 use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
 use swtch_sim::policies::fair_class_of;
-use swtch_sim::run::run;
-use swtch_sim::sink::Nothing;
+use swtch_sim::run::figures;
 use swtch_stats::median;
 use swtch_units::Observer;
 use swtch_vm::{KeptOutput, Spec};
@@ -282,7 +281,7 @@ fn simulated(
         ..Overrides::default()
     };
     let plan = Plan::of(Work::Named(&row.work), "", &overrides, Some(profile))?;
-    let run = run(&plan.setting, &row.simulated_policy, Nothing)?;
+    let run = figures(&plan.setting, &row.simulated_policy)?;
     // A program whose own clock does not run from its start to its end has one request.
     let ns = match run.stats.requests.max() {
         Some(longest_ns) if run.stats.requests.count() == 1 => longest_ns,

@@ -50,8 +50,8 @@ pub struct Cell {
     pub unit: String,
     /// Which values are better.
     pub better: Better,
-    /// Of the boots, each of which has the median of its runs.
-    pub median: f64,
+    /// Of the boots, each of which has the median of its runs; absent where the load failed.
+    pub median: Option<f64>,
     /// Lower end of the median's interval, between boots; absent for a single boot.
     pub ci_low: Option<f64>,
     /// Upper end.
@@ -62,6 +62,9 @@ pub struct Cell {
     pub against_stock: Option<Against>,
     /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler; absent for the stock class itself.
     pub p_holm: Option<f64>,
+    /// How the load failed under this scheduler, where it did in one of the boots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
     /// In words: the switches of the runs and what a recorded one says, next to those of the stock class.
     pub why: String,
     /// The same as figures, of this scheduler.
@@ -144,8 +147,9 @@ pub fn judge_bench(benched: &Benched) -> BenchDocument {
 
 /// Corrects the p values of a scheduler, and sets its marks by them.
 fn correct(cells: &mut [Cell], scheduler: &str) {
-    let mut of: Vec<&mut Cell> = cells.iter_mut().filter(|cell| cell.scheduler == scheduler).collect();
-    let p: Vec<f64> = of.iter().map(|cell| cell.p_holm.unwrap_or(f64::NAN)).collect();
+    let has_p = |cell: &&mut Cell| cell.scheduler == scheduler && cell.p_holm.is_some();
+    let mut of: Vec<&mut Cell> = cells.iter_mut().filter(has_p).collect();
+    let p: Vec<f64> = of.iter().filter_map(|cell| cell.p_holm).collect();
     for (cell, p) in of.iter_mut().zip(holm(&p)) {
         cell.p_holm = Some(p);
         if p >= 1.0 - RATIO_CONFIDENCE {
@@ -202,23 +206,28 @@ impl Cell {
 fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
     let metric: &LoadMetric = &load.metrics[place];
     let of = |column: &Column| column.medians_of_boots(load, |run| run.metrics.get(place).copied());
+    let failed = column.failed(load);
     let (values, usual) = (of(column), of(stock));
     let figure = RunFigure::of(&values);
     let stock_median = RunFigure::of(&usual).median;
-    let is_stock = column.scheduler == stock.scheduler;
+    let is_compared = column.scheduler != stock.scheduler && failed.is_none() && stock.failed(load).is_none();
     Cell {
         load: load.name.clone(),
         scheduler: column.scheduler.clone(),
         metric: metric.name.clone(),
         unit: metric.unit.clone(),
         better: metric.better,
-        median: figure.median,
-        ci_low: figure.ci_low,
-        ci_high: figure.ci_high,
-        ratio: (!is_stock && stock_median != 0.0).then(|| figure.median / stock_median),
-        against_stock: (!is_stock).then(|| Against::of(figure.median, stock_median, metric.better)),
-        p_holm: if is_stock { None } else { rank_sum(&usual, &values) },
-        why: why(&RunReasons::of(load, column), (!is_stock).then(|| RunReasons::of(load, stock)).as_ref()),
+        median: failed.is_none().then_some(figure.median),
+        ci_low: figure.ci_low.filter(|_| failed.is_none()),
+        ci_high: figure.ci_high.filter(|_| failed.is_none()),
+        ratio: (is_compared && stock_median != 0.0).then(|| figure.median / stock_median),
+        against_stock: is_compared.then(|| Against::of(figure.median, stock_median, metric.better)),
+        p_holm: if is_compared { rank_sum(&usual, &values) } else { None },
+        failed: failed.map(str::to_owned),
+        why: failed.map_or_else(
+            || why(&RunReasons::of(load, column), is_compared.then(|| RunReasons::of(load, stock)).as_ref()),
+            |how| format!("failed: {how}"),
+        ),
         reasons: RunReasons::of(load, column),
     }
 }
@@ -295,7 +304,7 @@ mod tests {
                 ..RecordedRun::default()
             });
             let runs = runs.iter().map(run).collect();
-            let loads = vec![LoadRuns { load: "perf-pipe".to_owned(), runs, recorded }];
+            let loads = vec![LoadRuns { load: "perf-pipe".to_owned(), runs, failed: None, recorded }];
             Boot { number, inputs: String::new(), loads }
         };
         let column = |(name, boots): &(&str, Vec<Vec<f64>>)| Column {
@@ -321,6 +330,62 @@ mod tests {
             [1.0, 1.02, 0.98, 1.01, 0.99].map(|value| vec![factor * value, factor * (value + 0.001)]).to_vec()
         };
         document(better, &[("stock", boots(1.0)), (AGAIN, boots(1.0)), ("flsched", boots(2.0))])
+    }
+
+    /// One boot of four in which a load failed is a cell that says so, and no figure of the other boots.
+    #[test]
+    fn a_load_that_failed_has_its_reason_and_no_figure() {
+        let loads = loads_named(&["perf-pipe".to_owned(), "stress-fork".to_owned()]).unwrap();
+        let run = Run { seconds: 1.0, voluntary: 1, involuntary: 1, metrics: vec![1.0] };
+        let column = |name: &str, failing: &[&str]| Column {
+            scheduler: name.to_owned(),
+            boots: (0..4)
+                .map(|number| {
+                    let ran = |load: &swtch_sched::Load| {
+                        let fails = number == 2 && failing.contains(&load.name.as_str());
+                        LoadRuns {
+                            load: load.name.clone(),
+                            runs: if fails { Vec::new() } else { vec![run.clone()] },
+                            failed: fails.then(|| "it ended with status 3".to_owned()),
+                            recorded: None,
+                        }
+                    };
+                    Boot { number, inputs: String::new(), loads: loads.iter().map(ran).collect() }
+                })
+                .collect(),
+            ..Column::default()
+        };
+        let judged = |stock: &[&str], rr: &[&str]| {
+            let columns = vec![column("stock", stock), column(AGAIN, &[]), column("rr", rr)];
+            let (failed, missing) = (Vec::new(), Vec::new());
+            judge_bench(&Benched {
+                loads: loads.clone(),
+                cpus: 4,
+                boots: 4,
+                runs: 1,
+                columns,
+                failed,
+                missing,
+            })
+        };
+        let of = |document: &BenchDocument, load: &str| {
+            document.of("rr").find(|cell| cell.load == load).cloned().unwrap()
+        };
+        let document = judged(&[], &["stress-fork"]);
+        let [sound, failed] = ["perf-pipe", "stress-fork"].map(|load| of(&document, load));
+        assert_eq!((sound.median, sound.against_stock), (Some(1.0), Some(Against::Same)));
+        assert_eq!(
+            (failed.median, failed.ratio, failed.against_stock, failed.p_holm),
+            (None, None, None, None)
+        );
+        assert_eq!((failed.failed.as_deref(), document.cells.len()), (Some("it ended with status 3"), 6));
+        assert_eq!(failed.why, "failed: it ended with status 3");
+        // Where the stock class failed there is nothing to compare with.
+        let alone = of(&judged(&["perf-pipe"], &[]), "perf-pipe");
+        assert_eq!(
+            (alone.median, alone.ratio, alone.against_stock, alone.failed),
+            (Some(1.0), None, None, None)
+        );
     }
 
     #[test]

@@ -60,27 +60,41 @@ pub enum Until {
     ProgramEnds,
 }
 
+/// When the thread that interrupts had the CPU, `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// Its timer had fired, ns.
+    pub from_ns: u64,
+    /// It had touched what it touches, and slept again, ns.
+    pub until_ns: u64,
+}
+
 /// What happened in a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     /// When it began, `CLOCK_MONOTONIC`, ns.
     pub begin_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Interruptions, the one at the beginning among them.
-    pub interruptions: u64,
+    /// Its interruptions, the one at the beginning among them.
+    pub interruptions: Vec<Interruption>,
     /// CPU time of the program and its descendants, ns.
     pub cpu_ns: u64,
     /// CPU time of the interrupting thread, ns.
     pub helper_cpu_ns: u64,
-    /// What it worked itself in that time: touched memory; the rest is the interruptions' own cost.
-    pub helper_work_ns: u64,
     /// Context switches of the program.
     pub switches: u64,
     /// Its instructions in user mode, where the machine counts them.
     pub instructions: Option<u64>,
     /// Its system calls, where the kernel shows them.
     pub system_calls: Option<u64>,
+}
+
+impl Block {
+    /// What the interrupting thread worked itself in its CPU time, ns: it touched memory. The rest is the interruptions' own cost.
+    pub fn helper_work_ns(&self) -> u64 {
+        self.interruptions.iter().map(|one| one.until_ns - one.from_ns).sum()
+    }
 }
 
 /// The counters of the program.
@@ -187,16 +201,20 @@ impl Interrupter {
         ended: &mut dyn FnMut() -> bool,
     ) -> Option<Block> {
         let counters = self.counters.as_ref()?;
+        let expected = match until {
+            Until::Passed(ns) => ns / treatment.period_ns.max(1) + 2,
+            Until::ProgramEnds => 1024,
+        };
+        let mut interruptions = Vec::with_capacity(expected as usize);
         let before = counters.read();
         let helper_ns = thread_cpu_ns();
         let begin_ns = monotonic_ns();
-        let (mut woken_ns, mut due_ns, mut work_ns, mut interruptions) = (begin_ns, begin_ns, 0, 0);
+        let (mut woken_ns, mut due_ns) = (begin_ns, begin_ns);
         loop {
             self.touch(treatment.displaced_bytes);
-            interruptions += 1;
             due_ns += treatment.period_ns;
             let now_ns = monotonic_ns();
-            work_ns += now_ns - woken_ns;
+            interruptions.push(Interruption { from_ns: woken_ns, until_ns: now_ns });
             if now_ns + treatment.period_ns / 4 > due_ns {
                 // The CPU was away, as a hypervisor takes it: the program gets its time all the same.
                 due_ns = now_ns + treatment.period_ns;
@@ -220,7 +238,6 @@ impl Interrupter {
             interruptions,
             cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
             helper_cpu_ns,
-            helper_work_ns: work_ns,
             switches: after.switches.saturating_sub(before.switches),
             instructions: since(after.instructions, before.instructions),
             system_calls: since(after.system_calls, before.system_calls),

@@ -50,7 +50,7 @@ use swtch_topology::{Host, TopologyError};
 use swtch_units::Observer;
 
 pub use condition::{Condition, Reference, Work};
-pub use interrupt::{Block, InterruptError, Interrupter, Treatment, Until};
+pub use interrupt::{Block, InterruptError, Interrupter, Interruption, Treatment, Until};
 pub use launch::LaunchError;
 pub use options::{Options, OptionsError, Preset};
 pub use probe::probe;

@@ -17,8 +17,13 @@ pub(crate) fn answer(document: &BenchDocument) -> Vec<String> {
 fn summary(document: &BenchDocument, scheduler: &str) -> String {
     let count = |against| document.of(scheduler).filter(|cell| cell.against_stock == Some(against)).count();
     let (better, worse) = (count(Against::Better), count(Against::Worse));
-    let of = document.of(scheduler).count();
-    let text = format!("{scheduler}: better than stock in {better} of {of} figures, worse in {worse}");
+    let of = document.of(scheduler).filter(|cell| cell.failed.is_none()).count();
+    let failed = match document.of(scheduler).count() - of {
+        0 => String::new(),
+        failed => format!(", failed in {failed} more"),
+    };
+    let text =
+        format!("{scheduler}: better than stock in {better} of {of} figures, worse in {worse}{failed}");
     match document.worst(scheduler) {
         Some(cell) if worse > 0 => {
             let times = cell.cost().unwrap_or_default();
@@ -28,9 +33,12 @@ fn summary(document: &BenchDocument, scheduler: &str) -> String {
     }
 }
 
+/// In the place of a figure of a load that failed.
+const FAILED: &str = "failed";
+
 /// The median with its unit.
 pub(crate) fn median(cell: &Cell) -> String {
-    format!("{} {}", shown(cell.median), cell.unit)
+    cell.median.map_or_else(|| FAILED.to_owned(), |median| format!("{} {}", shown(median), cell.unit))
 }
 
 /// Four digits that say something.
@@ -47,7 +55,7 @@ pub(crate) fn shown(value: f64) -> String {
 
 /// The ratio to stock and its mark.
 pub(crate) fn mark(cell: &Cell) -> String {
-    marked(cell.ratio, cell.against_stock)
+    if cell.failed.is_some() { FAILED.to_owned() } else { marked(cell.ratio, cell.against_stock) }
 }
 
 /// A ratio and its mark.
@@ -137,6 +145,7 @@ pub(crate) fn circumstances(document: &BenchDocument) -> Vec<String> {
             document.boots
         )
     }));
+    lines.extend(failed(document));
     if !document.skipped.is_empty() {
         lines.push(format!("{} not run:", counted(document.skipped.len(), "load")));
         lines.extend(document.skipped.iter().map(|(load, why)| format!("  {load}: {why}")));
@@ -145,6 +154,23 @@ pub(crate) fn circumstances(document: &BenchDocument) -> Vec<String> {
         document.failed.iter().map(|(scheduler, how)| format!("{scheduler} is not in the table: {how}")),
     );
     lines
+}
+
+/// The loads that failed, each with the schedulers under which it did, and how under the first.
+fn failed(document: &BenchDocument) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<&str>, &str)> = Vec::new();
+    for cell in &document.cells {
+        let Some(how) = cell.failed.as_deref() else { continue };
+        match found.iter_mut().find(|(load, ..)| *load == cell.load) {
+            Some((_, schedulers, _)) if schedulers.contains(&cell.scheduler.as_str()) => {}
+            Some((_, schedulers, _)) => schedulers.push(&cell.scheduler),
+            None => found.push((&cell.load, vec![&cell.scheduler], how)),
+        }
+    }
+    let line = |(load, schedulers, how): &(&str, Vec<&str>, &str)| {
+        format!("{load} failed under {}: {how}", schedulers.join(", "))
+    };
+    found.iter().map(line).collect()
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -165,8 +191,8 @@ table! {
         pub unit: String [none],
         /// Which values are better: `smaller` or `larger`.
         pub better: String [none],
-        /// Of the boots.
-        pub median: f64 [none],
+        /// Of the boots; absent where the load failed.
+        pub median: Option<f64> [none],
         /// Lower end of the median's interval; absent for a single boot.
         pub ci_low: Option<f64> [none],
         /// Upper end.
@@ -177,6 +203,8 @@ table! {
         pub against_stock: Option<String> [none],
         /// The chance of such a difference between boots of one scheduler, corrected for the figures of this scheduler.
         pub p_holm: Option<f64> [none],
+        /// How the load failed under this scheduler.
+        pub failed: Option<String> [none],
         /// Switches by kind, migrations, waits, the bill, and which program preempts which; those of the stock class after them.
         pub why: String [none],
         /// Switches of a run because a task waited.
@@ -206,6 +234,7 @@ impl From<&Cell> for BenchRow {
             unit: cell.unit.clone(),
             better: cell.better.name().to_owned(),
             median: cell.median,
+            failed: cell.failed.clone(),
             ci_low: cell.ci_low,
             ci_high: cell.ci_high,
             ratio: cell.ratio,

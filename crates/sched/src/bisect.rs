@@ -172,7 +172,10 @@ impl Search<'_> {
         }
         let load = &bench.loads[0];
         let of = |run: &crate::bench::Run| run.metrics.first().copied();
-        Ok(columns.first().map(|column| Ok(column.medians_of_boots(load, of))))
+        Ok(columns.first().map(|column| match column.failed(load) {
+            Some(how) => Err(how.to_owned()),
+            None => Ok(column.medians_of_boots(load, of)),
+        }))
     }
 
     /// Both ends must be there, and differ.

@@ -6,7 +6,7 @@ use crate::error::SimError;
 use crate::machine::Machine;
 use crate::policies::{WithPolicy, policies, with_policy};
 use crate::policy::Policy;
-use crate::sink::Sink;
+use crate::sink::{Any, Nothing, Sink};
 use crate::stats::RunStats;
 use crate::workload::{TaskSpec, Workload};
 
@@ -76,6 +76,15 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRu
         policy.clone_into(&mut run.policy);
     }
     Ok(run)
+}
+
+/// [`run`] for what it came to alone, without a sink. It is compiled here, once and optimised; what calls [`run`] with a sink of its own
+/// compiles the engine again for every policy.
+///
+/// # Errors
+/// As [`run`].
+pub fn figures(setting: &Setting, policy: &str) -> Result<PolicyRun<()>, SimError> {
+    run(setting, policy, Any(&mut Nothing)).map(PolicyRun::without_sink)
 }
 
 struct Running<'a, S> {

@@ -15,12 +15,14 @@ const NARROW_OF_DIRECT: f64 = 0.05;
 const LEAST_SHARE: f64 = 0.03;
 
 /// A block with the progress that the program made in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Observation {
+#[derive(Clone, Debug)]
+pub(super) struct Observation<'a> {
     pub(super) round: u64,
     pub(super) treatment: Treatment,
-    pub(super) block: Block,
+    pub(super) block: &'a Block,
     pub(super) progress: f64,
+    /// How long the spans right after an interruption took together, ns: the median of the block's. It is absent where they do not tell.
+    pub(super) after_ns: Option<f64>,
 }
 
 /// One unit of progress within a block.
@@ -32,19 +34,22 @@ struct PerUnit {
     all_ns: f64,
     /// Interruptions that met the program.
     interruptions: f64,
+    /// The spans right after an interruption, ns.
+    after_ns: Option<f64>,
 }
 
 impl PerUnit {
-    fn of(observation: &Observation) -> Option<Self> {
-        let Observation { block, progress, .. } = observation;
+    fn of(observation: &Observation<'_>) -> Option<Self> {
+        let Observation { block, progress, after_ns, .. } = observation;
         let left_ns = (block.end_ns - block.begin_ns).saturating_sub(block.helper_cpu_ns) as f64;
         // Where others run on the CPU, or none does, an interruption meets the program only by chance.
         let share = (block.cpu_ns as f64 / left_ns.max(1.0)).min(1.0);
-        let overhead_ns = block.helper_cpu_ns.saturating_sub(block.helper_work_ns) as f64;
+        let overhead_ns = block.helper_cpu_ns.saturating_sub(block.helper_work_ns()) as f64;
         (share >= LEAST_SHARE && *progress > 0.0).then(|| Self {
             own_ns: block.cpu_ns as f64 / progress,
             all_ns: (block.cpu_ns as f64 + share * overhead_ns) / progress,
-            interruptions: share * block.interruptions as f64 / progress,
+            interruptions: share * block.interruptions.len() as f64 / progress,
+            after_ns: *after_ns,
         })
     }
 }
@@ -54,7 +59,7 @@ impl PerUnit {
 pub(super) struct Rounds(Vec<BTreeMap<Treatment, PerUnit>>);
 
 impl Rounds {
-    pub(super) fn of<'a>(observations: impl IntoIterator<Item = &'a Observation>) -> Self {
+    pub(super) fn of<'a>(observations: impl IntoIterator<Item = &'a Observation<'a>>) -> Self {
         let mut rounds: BTreeMap<u64, BTreeMap<Treatment, PerUnit>> = BTreeMap::new();
         for observation in observations {
             if let Some(unit) = PerUnit::of(observation) {
@@ -71,9 +76,19 @@ impl Rounds {
         })
     }
 
-    /// What the program itself takes longer after an interruption of `treatment` than after one at the same rate that displaces nothing.
+    /// What the program itself takes longer after an interruption of `treatment` than after one at the same rate that displaces nothing: by
+    /// the spans right after them where these tell in most rounds, else by whole blocks.
     pub(super) fn refill(&self, treatment: Treatment) -> Option<InterruptionCost> {
         let bare = Treatment { displaced_bytes: 0, ..treatment };
+        let by_spans = |with: &PerUnit, without: &PerUnit| {
+            let difference = with.after_ns.zip(without.after_ns);
+            difference.map_or(f64::NAN, |(with, without)| with - without)
+        };
+        let both = self.0.iter().filter_map(|round| Some((round.get(&treatment)?, round.get(&bare)?)));
+        let tell = both.clone().filter(|(with, without)| by_spans(with, without).is_finite()).count();
+        if 2 * tell > both.count() {
+            return self.cost(treatment, bare, by_spans);
+        }
         self.cost(treatment, bare, |with, without| (with.own_ns - without.own_ns) / with.interruptions)
     }
 
@@ -108,7 +123,26 @@ pub(super) fn further(costs: &[InterruptionCost], direct_ns: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swtch_measure::Interruption;
     use swtch_stats::Rng;
+
+    /// Round, treatment, block, progress.
+    type Observed = (u64, Treatment, Block, f64);
+
+    fn rounds_of(observed: &[Observed], after_ns: impl Fn(&Observed) -> Option<f64>) -> Rounds {
+        let observations = observed.iter().map(|one| Observation {
+            round: one.0,
+            treatment: one.1,
+            block: &one.2,
+            progress: one.3,
+            after_ns: after_ns(one),
+        });
+        Rounds::of(&observations.collect::<Vec<_>>())
+    }
+
+    fn by_blocks(observed: &[Observed]) -> Rounds {
+        rounds_of(observed, |_| None)
+    }
 
     const NONE: Treatment = Treatment { displaced_bytes: 0, period_ns: 20_000_000 };
     const BARE: Treatment = Treatment { displaced_bytes: 0, period_ns: 250_000 };
@@ -116,8 +150,8 @@ mod tests {
 
     /// A program that loses `refill_ns` after an interruption with displaced caches. The machine's speed wanders by 20 %, and by 2 % from
     /// one block to the next. For some of the time another program takes half of its CPU.
-    fn observed(rng: &mut Rng, rounds: u64, refill_ns: f64) -> Vec<Observation> {
-        let mut observations = Vec::new();
+    fn observed(rng: &mut Rng, rounds: u64, refill_ns: f64) -> Vec<Observed> {
+        let mut blocks = Vec::new();
         let mut drift = 0.0;
         let mut normal = |scale: f64| scale * (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0 * scale;
         for round in 0..rounds {
@@ -133,25 +167,28 @@ mod tests {
                 let cpu_ns = share * (20_000_000.0 - helper_cpu_ns);
                 let lost_ns = entry_ns + if treatment == FULL { refill_ns } else { 0.0 };
                 let useful_ns = cpu_ns - share * interruptions as f64 * lost_ns;
+                let at = |number| {
+                    let from_ns = number * treatment.period_ns;
+                    Interruption { from_ns, until_ns: from_ns + touched as u64 }
+                };
                 let block = Block {
                     begin_ns: 0,
                     end_ns: 20_000_000,
-                    interruptions,
+                    interruptions: (0..interruptions).map(at).collect(),
                     cpu_ns: cpu_ns as u64,
                     helper_cpu_ns: helper_cpu_ns as u64,
-                    helper_work_ns: helper_work_ns as u64,
                     ..Block::default()
                 };
                 let progress = useful_ns / 1_000.0 * speed;
-                observations.push(Observation { round, treatment, block, progress });
+                blocks.push((round, treatment, block, progress));
             }
         }
-        observations
+        blocks
     }
 
     #[test]
     fn the_known_cost_is_found_whatever_the_machine_does_meanwhile() {
-        let rounds = Rounds::of(&observed(&mut Rng::new(1), 2_000, 5_000.0));
+        let rounds = by_blocks(&observed(&mut Rng::new(1), 2_000, 5_000.0));
         let refill = rounds.refill(FULL).unwrap();
         assert!((refill.median / 5_000.0 - 1.0).abs() < 0.1, "{refill:?}");
         // What enters, what switches, and what is lost.
@@ -167,7 +204,7 @@ mod tests {
     fn nothing_is_found_where_there_is_nothing() {
         let mut rng = Rng::new(7);
         let holds = (0..400).filter(|_| {
-            let cost = Rounds::of(&observed(&mut rng, 60, 0.0)).refill(FULL).unwrap();
+            let cost = by_blocks(&observed(&mut rng, 60, 0.0)).refill(FULL).unwrap();
             cost.ci_low <= 0.0 && 0.0 <= cost.ci_high
         });
         let holds = holds.count();
@@ -176,21 +213,32 @@ mod tests {
 
     #[test]
     fn a_block_without_the_program_or_its_progress_is_left_out() {
-        let mut observations = observed(&mut Rng::new(3), 30, 5_000.0);
-        let sound = Rounds::of(&observations).refill(FULL);
-        let (mut away, mut idle) = (observations[0], observations[0]);
-        away.block.cpu_ns = 10_000;
-        idle.progress = 0.0;
-        observations.extend([away, idle].map(|lost| Observation { round: 1_000, ..lost }));
-        assert_eq!(Rounds::of(&observations).refill(FULL), sound);
+        let mut observed = observed(&mut Rng::new(3), 30, 5_000.0);
+        let sound = by_blocks(&observed).refill(FULL);
+        let (mut away, mut idle) = (observed[0].clone(), observed[0].clone());
+        away.2.cpu_ns = 10_000;
+        idle.3 = 0.0;
+        observed.extend([away, idle].map(|lost| (1_000, lost.1, lost.2, lost.3)));
+        assert_eq!(by_blocks(&observed).refill(FULL), sound);
     }
 
     #[test]
     fn too_few_rounds_have_no_interval() {
-        let observations = observed(&mut Rng::new(3), LEAST_ROUNDS as u64, 5_000.0);
-        assert!(Rounds::of(&observations).refill(FULL).is_some());
-        let one_less = observations.iter().filter(|observation| observation.round > 0);
-        assert_eq!(Rounds::of(one_less).refill(FULL), None);
+        let observed = observed(&mut Rng::new(3), LEAST_ROUNDS as u64, 5_000.0);
+        assert!(by_blocks(&observed).refill(FULL).is_some());
+        let one_less: Vec<Observed> = observed.into_iter().filter(|one| one.0 > 0).collect();
+        assert_eq!(by_blocks(&one_less).refill(FULL), None);
+    }
+
+    /// What blocks lose besides refilling is not in it.
+    #[test]
+    fn spans_right_after_an_interruption_tell_where_they_are_there_in_most_rounds() {
+        let observed = observed(&mut Rng::new(5), 60, 5_000.0);
+        let after = |one: &Observed| Some(if one.1 == FULL { 1_300.0 } else { 900.0 } + one.0 as f64);
+        let cost = rounds_of(&observed, after).refill(FULL).unwrap();
+        assert_eq!((cost.median, cost.ci_low, cost.ci_high), (400.0, 400.0, 400.0));
+        let seldom = rounds_of(&observed, |one| after(one).filter(|_| one.0 < 20)).refill(FULL);
+        assert_eq!(seldom, by_blocks(&observed).refill(FULL));
     }
 
     #[test]

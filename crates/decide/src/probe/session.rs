@@ -1,8 +1,9 @@
 //! Runs a command and interrupts it, round after round, until the figures are narrow or the time is over.
 
 use super::estimate::{LEAST_ROUNDS, Observation, Rounds, further};
+use super::marked::Marked;
 use super::{InterruptionCost, Probe, ProbeEnded, ProbeError, ProbePlan, ProbeProgress, ProgressBy, SCHEMA};
-use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,10 @@ const FAST_NS: u64 = 250_000;
 const SLOW_NS: u64 = 2_000_000;
 /// The part of a period that touching memory may take.
 const TOUCHED_PART: u64 = 8;
+/// The part of a period that the spans may take that an interruption slows, and one more, where single spans tell what it cost.
+const SLOWED_PART: u64 = 2;
+/// A longer time from one interruption to the next is not worth it: too few would fit into the time. Whole blocks tell then.
+const SLOWEST_NS: u64 = 32_000_000;
 /// How long the program is watched before anything is compared: spans are written once a second.
 const PILOT: Duration = Duration::from_millis(2_500);
 /// Time at the beginning of a run that is not compared: a program that begins is not steady.
@@ -52,13 +57,14 @@ pub fn probe(plan: &ProbePlan, observer: &mut dyn Observer<ProbeProgress>) -> Re
     let sizes = plan.sizes_bytes.clone().unwrap_or_else(|| sizes(&host, plan.cpu));
     let mut session = Session::begin(plan, &sizes, observer)?;
     let progress = session.pilot()?;
-    let treatments = session.treatments(&sizes);
+    let treatments = session.treatments(&sizes, progress)?;
     let ended = session.gather(&treatments, progress)?;
     session.stop()?;
     let figures = session.figures(&treatments, progress)?;
     let elapsed = session.began.elapsed();
-    let observations = session.observations(progress)?;
-    let sum = |of: fn(&Observation) -> f64| observations.iter().map(of).sum::<f64>().max(1.0);
+    let marked = session.marked(progress)?;
+    let observations = session.observations(progress, &marked);
+    let sum = |of: fn(&Observation<'_>) -> f64| observations.iter().map(of).sum::<f64>().max(1.0);
     let cpu_s = sum(|observation| observation.block.cpu_ns as f64) / 1e9;
     Ok(Probe {
         schema: SCHEMA.to_owned(),
@@ -128,6 +134,8 @@ struct Session<'a> {
     runs: u64,
     rounds: u64,
     block_ns: u64,
+    /// By the time from one interruption to the next: how many spans one may slow, where single spans tell that.
+    slowed: BTreeMap<u64, usize>,
     blocks: Vec<(u64, Treatment, Block)>,
 }
 
@@ -148,6 +156,7 @@ impl<'a> Session<'a> {
             runs: 0,
             rounds: 0,
             block_ns: BLOCK_NS,
+            slowed: BTreeMap::new(),
             blocks: Vec::new(),
         })
     }
@@ -252,7 +261,7 @@ impl<'a> Session<'a> {
                 return Err(ProbeError::TooShort { command: self.command(), ns: ran.as_nanos() as f64 });
             }
         }
-        let ends = self.span_ends()?;
+        let marked = self.marked(ProgressBy::Spans)?;
         let asked = |by| self.plan.progress.is_none_or(|asked| asked == by);
         // A run that ends within a few rounds is compared as a whole.
         if !ended || self.plan.progress.is_some() || ran > 2 * BEGINNING + Duration::from_nanos(16 * BLOCK_NS)
@@ -260,7 +269,7 @@ impl<'a> Session<'a> {
             for by in [ProgressBy::Instructions, ProgressBy::Spans, ProgressBy::SystemCalls] {
                 // The median: what it does once says nothing.
                 let longest = (LONGEST_BLOCK_NS / BLOCK_NS) as usize;
-                let of_chunk = |chunk: &[Block]| chunk.iter().map(|block| progress(block, by, &ends)).sum();
+                let of_chunk = |chunk: &[Block]| chunk.iter().map(|block| progress(block, by, &marked)).sum();
                 let units = median(&watched.chunks(longest).map(of_chunk).collect::<Vec<f64>>());
                 if asked(by) && units >= LEAST_UNITS {
                     let times = (UNITS_A_BLOCK * longest as f64 / units).clamp(1.0, longest as f64);
@@ -279,7 +288,7 @@ impl<'a> Session<'a> {
         let why = format!(
             "in {:.1} s it marked {} spans and made {system_calls} system calls, {}",
             ran.as_secs_f64(),
-            ends.len(),
+            marked.count(),
             if watched.iter().any(counted) {
                 "and --progress wants no instructions"
             } else {
@@ -296,14 +305,27 @@ impl<'a> Session<'a> {
     }
 
     /// None, every rate with nothing displaced, every size.
-    fn treatments(&self, sizes: &[u64]) -> Vec<Treatment> {
+    fn treatments(&mut self, sizes: &[u64], by: ProgressBy) -> Result<Vec<Treatment>, ProbeError> {
+        let marked = self.marked(by)?;
+        let mut slowed_by: BTreeMap<u64, usize> = BTreeMap::new();
         let of_size = |bytes: &u64| {
             let touch_ns = self.interrupter.touch_ns(*bytes);
-            let fast = touch_ns * TOUCHED_PART <= FAST_NS;
+            let slowed = marked.slowed_by(touch_ns).zip(marked.typical_ns());
+            let slowed_ns = slowed.map_or(0, |(spans, one_ns)| ((spans + 1) as f64 * one_ns) as u64);
             // Few different ones: each has a treatment of its own that touches nothing.
-            let slow_ns = || SLOW_NS * (touch_ns * TOUCHED_PART).div_ceil(SLOW_NS).next_power_of_two();
-            let period_ns = if fast { FAST_NS } else { slow_ns() };
-            Treatment { displaced_bytes: *bytes, period_ns }
+            let period_ns = |least_ns: u64| match least_ns {
+                ..=FAST_NS => FAST_NS,
+                _ => SLOW_NS * least_ns.div_ceil(SLOW_NS).next_power_of_two(),
+            };
+            let touched_ns = touch_ns * TOUCHED_PART;
+            let with_spans_ns = period_ns(touched_ns.max(slowed_ns * SLOWED_PART));
+            let Some((spans, _)) = slowed.filter(|_| with_spans_ns <= SLOWEST_NS) else {
+                return Treatment { displaced_bytes: *bytes, period_ns: period_ns(touched_ns) };
+            };
+            // At one rate the same number of spans for every size, and for nothing, which they are compared with.
+            let most = slowed_by.entry(with_spans_ns).or_default();
+            *most = spans.max(*most);
+            Treatment { displaced_bytes: *bytes, period_ns: with_spans_ns }
         };
         let sized: Vec<Treatment> = sizes.iter().filter(|bytes| **bytes > 0).map(of_size).collect();
         let bare = sized.iter().map(|treatment| Treatment { displaced_bytes: 0, ..*treatment });
@@ -312,7 +334,8 @@ impl<'a> Session<'a> {
         all.extend(&sized);
         all.sort_unstable();
         all.dedup();
-        all
+        self.slowed = slowed_by;
+        Ok(all)
     }
 
     /// Rounds, until the figures are narrow or the time is over.
@@ -358,20 +381,29 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// The spans that tell its progress.
+    fn marked(&self, by: ProgressBy) -> Result<Marked, ProbeError> {
+        if by == ProgressBy::Spans { Marked::read(&self.spans_file()) } else { Ok(Marked::default()) }
+    }
+
     /// The blocks with the program's progress in them.
-    fn observations(&self, by: ProgressBy) -> Result<Vec<Observation>, ProbeError> {
-        let ends = if by == ProgressBy::Spans { self.span_ends()? } else { Vec::new() };
-        let observed = |(round, treatment, block): &(u64, Treatment, Block)| Observation {
-            round: *round,
-            treatment: *treatment,
-            block: *block,
-            progress: progress(block, by, &ends),
+    fn observations<'b>(&'b self, by: ProgressBy, marked: &Marked) -> Vec<Observation<'b>> {
+        let observed = |(round, treatment, block): &'b (u64, Treatment, Block)| {
+            let slowed = self.slowed.get(&treatment.period_ns);
+            Observation {
+                round: *round,
+                treatment: *treatment,
+                block,
+                progress: progress(block, by, marked),
+                after_ns: slowed.and_then(|spans| marked.after_interruptions(block, *spans)),
+            }
         };
-        Ok(self.blocks.iter().map(observed).collect())
+        self.blocks.iter().map(observed).collect()
     }
 
     fn figures(&self, treatments: &[Treatment], by: ProgressBy) -> Result<Figures, ProbeError> {
-        let observations = self.observations(by)?;
+        let marked = self.marked(by)?;
+        let observations = self.observations(by, &marked);
         let rounds = Rounds::of(&observations);
         let none = self.none();
         let others = treatments.iter().filter(|treatment| **treatment != none);
@@ -390,36 +422,14 @@ impl<'a> Session<'a> {
         };
         // Every block begins with one switch that is ours.
         let undisturbed = || observations.iter().filter(|observation| observation.treatment == none);
-        let ours = |block: &Block| block.switches.saturating_sub(block.interruptions);
-        let switches: u64 = undisturbed().map(|observation| ours(&observation.block)).sum();
+        let ours = |block: &Block| block.switches.saturating_sub(block.interruptions.len() as u64);
+        let switches: u64 = undisturbed().map(|observation| ours(observation.block)).sum();
         let cpu_ns: u64 = undisturbed().map(|observation| observation.block.cpu_ns).sum();
         let bare = interruption_ns.iter().filter(|cost| cost.displaced_bytes == 0);
         let direct_ns = bare.map(|cost| cost.median).fold(0.0, f64::max);
         let further = further(&refill_ns, direct_ns);
         let switches_per_cpu_s = switches as f64 / (cpu_ns as f64 / 1e9).max(1e-9);
         Ok(Figures { interruption_ns, refill_ns, switches_per_cpu_s, further })
-    }
-
-    /// When spans ended, ascending. A line that is being written is left out.
-    fn span_ends(&self) -> Result<Vec<u64>, ProbeError> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum SpanLine {
-            Ends { end_ns: Vec<u64> },
-            End { t_ns: u64, event: String },
-        }
-        let text = match std::fs::read_to_string(self.spans_file()) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(ProbeError::Scratch(error)),
-        };
-        let ends = text.lines().filter_map(|line| match serde_json::from_str(line).ok()? {
-            SpanLine::Ends { end_ns } => Some(end_ns),
-            SpanLine::End { t_ns, event } => (event == "end").then(|| vec![t_ns]),
-        });
-        let mut ends: Vec<u64> = ends.flatten().collect();
-        ends.sort_unstable();
-        Ok(ends)
     }
 }
 
@@ -430,12 +440,11 @@ impl Drop for Session<'_> {
     }
 }
 
-fn progress(block: &Block, by: ProgressBy, span_ends: &[u64]) -> f64 {
-    let until = |ns: u64| span_ends.partition_point(|end| *end < ns);
+fn progress(block: &Block, by: ProgressBy, marked: &Marked) -> f64 {
     match by {
         ProgressBy::Instructions => block.instructions.unwrap_or(0) as f64,
         ProgressBy::SystemCalls => block.system_calls.unwrap_or(0) as f64,
-        ProgressBy::Spans => (until(block.end_ns) - until(block.begin_ns)) as f64,
+        ProgressBy::Spans => marked.ended_in(block) as f64,
         ProgressBy::Runs => 1.0,
     }
 }

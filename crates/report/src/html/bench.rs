@@ -89,7 +89,7 @@ fn every(document: &BenchDocument) -> Table {
             vec![
                 Cell::text("Figure", cell.metric.clone()),
                 Cell::text("Scheduler", cell.scheduler.clone()),
-                Cell::sorted("Median", median(cell), cell.median),
+                Cell::sorted("Median", median(cell), cell.median.unwrap_or_default()),
                 Cell::or_dash("95\u{a0}% interval", interval),
                 Cell::text("Against stock", cell.against_stock.map_or("", |against| against.name())),
                 Cell::text("Why", cell.why.clone()),

@@ -54,12 +54,13 @@ mod tests {
             metric: "time".to_owned(),
             unit: "s".to_owned(),
             better: Better::Smaller,
-            median: 0.09,
+            median: Some(0.09),
             ci_low: None,
             ci_high: None,
             ratio,
             against_stock,
             p_holm: None,
+            failed: None,
             why: "7 voluntary, 1 involuntary".to_owned(),
             reasons: RunReasons { voluntary: 7.0, involuntary: 1.0, recorded: None },
         };
@@ -68,6 +69,12 @@ mod tests {
             cell("a", "rr", Some(0.5), Some(Against::Better)),
             cell("b", "stock", None, None),
             cell("b", "rr", Some(3.25), Some(Against::Same)),
+            cell("c", "stock", None, None),
+            Cell {
+                median: None,
+                failed: Some("it ended with status 3".to_owned()),
+                ..cell("c", "rr", None, None)
+            },
         ];
         let document = BenchDocument {
             swtch_version: "0.1.0".to_owned(),
@@ -84,7 +91,9 @@ mod tests {
         let text = bench(&document);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "a      time    0.0900 s  0.50 +", "{text}");
-        assert!(lines[3].starts_with("worst") && lines[3].ends_with("3.25"), "{text}");
+        assert!(lines[3].starts_with("c ") && lines[3].ends_with(" failed"), "{text}");
+        assert!(lines[4].starts_with("worst") && lines[4].ends_with("3.25"), "{text}");
+        assert!(text.contains("\nc failed under rr: it ended with status 3\n"), "{text}");
         assert!(text.ends_with("bad is not in the table: it stalled\n"), "{text}");
         assert!(text.contains("1 load not run:\n  redis: it needs redis-server\n"), "{text}");
         assert!(text.contains("  a     rr ") && !text.contains("b     rr "), "{text}");

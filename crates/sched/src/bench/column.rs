@@ -37,8 +37,11 @@ pub struct Boot {
 pub struct LoadRuns {
     /// Its name.
     pub load: String,
-    /// The runs.
+    /// The runs; none where it failed.
     pub runs: Vec<Run>,
+    /// How it failed, where it did. The boot's other loads ran all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
     /// One more run, with a recorder; in the first boot only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedRun>,
@@ -78,6 +81,12 @@ impl Column {
     pub fn recorded(&self, load: &Load) -> Option<&RecordedRun> {
         let runs = self.boots.iter().flat_map(|boot| &boot.loads);
         runs.filter(|runs| runs.load == load.name).find_map(|runs| runs.recorded.as_ref())
+    }
+
+    /// How a load failed, in the first boot in which it did.
+    pub fn failed(&self, load: &Load) -> Option<&str> {
+        let runs = self.boots.iter().flat_map(|boot| &boot.loads);
+        runs.filter(|runs| runs.load == load.name).find_map(|runs| runs.failed.as_deref())
     }
 
     /// All runs of a load.

@@ -88,7 +88,8 @@ mod tests {
         let mut column = kept(&job, "stock again", &Policy::Stock).unwrap();
         assert!(column.boots.is_empty());
         let run = Run { seconds: 0.25, voluntary: 3, involuntary: 1, metrics: vec![0.125] };
-        let runs = vec![LoadRuns { load: job.loads[0].name.clone(), runs: vec![run], recorded: None }];
+        let load = job.loads[0].name.clone();
+        let runs = vec![LoadRuns { load, runs: vec![run], failed: None, recorded: None }];
         column.boots.push(Boot { number: 1, inputs: "c0ffee".to_owned(), loads: runs });
         keep(&job, &column).unwrap();
         assert_eq!(kept(&job, "stock again", &Policy::Stock).unwrap(), column);

@@ -313,6 +313,9 @@ mod tests {
         assert_eq!(value("stress-switch", 0, switch), Some(34540.94));
         let redis = "SET: 41493.78 requests per second, p50=0.423 msec\nGET: 43103.45 requests per second, p50=0.407 msec\n";
         assert_eq!((value("redis", 0, redis), value("redis", 1, redis)), (Some(41493.78), Some(0.423)));
+        let yields =
+            "yield               2119.46 ns duration per sched_yield call (geometic mean of 2 instances)";
+        assert_eq!(value("stress-yield", 0, yields), Some(2119.46));
         assert_eq!(value("stress-fork", 0, "anything"), Some(7.0));
         assert_eq!(value("perf-pipe", 0, "perf: command not found"), None);
     }

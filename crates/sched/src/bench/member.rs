@@ -10,18 +10,20 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swtch_stats::Rng;
 
 /// Runs begin at any point between two of the kernel's ticks, which come 250 times a second.
 const TICK: Duration = Duration::from_millis(4);
+/// A load that takes longer, by the guest's clock, failed; a user's own command may.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// Runs the loads under the scheduler, each once to warm up and then `runs` times. `seed` decides the order of the loads and when runs begin, so that no two
-/// boots are alike: what a load leaves behind is there for another in each. With `record` each load runs once more in the end, with a recorder, which
+/// boots are alike: what a load leaves behind is there for another in each. A load that fails has the reason in place of its runs. With `record` each load runs once more in the end, with a recorder, which
 /// disturbs no run that is counted.
 ///
 /// # Errors
-/// When the scheduler or a load fails, or a load prints none of its figures.
+/// When the scheduler fails.
 pub fn run_boot(
     policy: &Policy,
     loads: &[Load],
@@ -48,27 +50,36 @@ pub fn run_boot(
     let mut rng = Rng::new(seed);
     let mut order: Vec<usize> = (0..loads.len()).collect();
     rng.shuffle(&mut order);
-    let mut found = vec![Vec::new(); loads.len()];
+    let mut found = vec![Ok(Vec::new()); loads.len()];
     for place in order {
         let load = &loads[place];
-        let mut kept = Vec::with_capacity(runs);
-        for number in 0..=runs {
+        // The first run finds none of its files in memory.
+        let run = |_| {
             thread::sleep(Duration::from_nanos(rng.below(TICK.as_nanos() as u64)));
-            let run = run_load(load, &prepared)?;
-            // The first finds none of its files in memory.
-            if number > 0 {
-                kept.push(run);
-            }
-        }
-        found[place] = kept;
+            run_load(load, &prepared)
+        };
+        let ran = (0..=runs).map(run).collect::<Result<Vec<_>, _>>();
+        // A scheduler that ended is why the load failed.
         if let Some(scheduler) = &mut scheduler {
             scheduler.check()?;
         }
+        found[place] = match ran {
+            Ok(ran) => Ok(ran.into_iter().skip(1).collect()),
+            Err(error @ (SchedError::Command { .. } | SchedError::NoMetric { .. })) if !load.is_of_user() => {
+                Err(error.to_string())
+            }
+            Err(error) => return Err(error),
+        };
     }
     let mut of_loads = Vec::with_capacity(loads.len());
-    for (load, runs) in loads.iter().zip(found) {
-        let recorded = if record { Some(recorded::run(&prepared, &words(load), program)?) } else { None };
-        of_loads.push(LoadRuns { load: load.name.clone(), runs, recorded });
+    for (load, ran) in loads.iter().zip(found) {
+        let (runs, failed) = ran.map_or_else(|how| (Vec::new(), Some(how)), |runs| (runs, None));
+        let recorded = if record && failed.is_none() {
+            Some(recorded::run(&prepared, &words(load), program)?)
+        } else {
+            None
+        };
+        of_loads.push(LoadRuns { load: load.name.clone(), runs, failed, recorded });
     }
     if let Some(mut scheduler) = scheduler {
         scheduler.check()?;
@@ -81,11 +92,26 @@ fn words(load: &Load) -> Vec<OsString> {
     load.command.iter().map(OsString::from).collect()
 }
 
+fn too_long(load: &Load, began: Instant) -> bool {
+    !load.is_of_user() && began.elapsed() >= LONGEST
+}
+
 fn run_load(load: &Load, one: &counted::Prepared) -> Result<Run, SchedError> {
     let file = || tempfile::tempfile().map_err(SchedError::system("making a file for output"));
     let mut output = file()?;
     let stdout: Stdio = output.try_clone().map_err(SchedError::system("making a file for output"))?.into();
-    let counted = counted::run(one, &words(load), stdout, &mut || false)?;
+    let began = Instant::now();
+    let counted =
+        counted::run(one, &words(load), stdout, &mut || too_long(load, began)).map_err(|error| {
+            if !matches!(error, SchedError::Interrupted) {
+                return error;
+            }
+            SchedError::Command {
+                policy: one.name.clone(),
+                command: load.name.clone(),
+                how: format!("did not end within {} s", LONGEST.as_secs()),
+            }
+        })?;
     let text = counted::output_of(&mut output)?;
     let value = |metric: &super::load::LoadMetric| {
         metric.value(&text, counted.seconds).ok_or_else(|| SchedError::NoMetric {
