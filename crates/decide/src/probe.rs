@@ -6,8 +6,7 @@
 //! the difference of their CPU time for a unit of the program's progress, divided by the interruptions for such a unit. The median over the
 //! rounds is the figure.
 //!
-//! Where the program marks short spans, those right after an interruption tell what refilling took: blocks also hold what it loses later, which is
-//! no refill and drowns it.
+//! Where the program marks short spans, those right after an interruption tell what refilling took. Whole blocks lose more than that, later on.
 //!
 //! Modules: `estimate` (blocks to figures), `marked` (its spans), `session` (running it), `kept` (the file that `swtch record` looks for).
 

@@ -11,7 +11,7 @@ use swtch_stats::median;
 /// Spans after which caches are full again, where one goes through all that the program uses: the rest of the one that was interrupted fills
 /// what comes after its place, and the next what comes before.
 const LEAST_SPANS: usize = 2;
-/// What is displaced is back at the latest after this many times the time that touching it takes, where spans use only a part of it.
+/// Where a span uses only a part of its memory, refilling takes more of them: at most this many times as long as the touching.
 const TIMES_TOUCHED: f64 = 2.0;
 /// Spans on several threads delay each other. Where more than this share of them is on other threads, or overlap, single ones tell nothing.
 const OTHERS: f64 = 0.1;
