@@ -1,25 +1,33 @@
 //! A guest of another architecture: one boot of an arm64 kernel, and the errors where there can be none.
 
+use crate::common::examples::furnished;
 use crate::common::{home, run, stderr, stdout, swtch};
 use crate::guest::{cache, machine};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const EMULATOR: &str = "qemu-system-aarch64";
 
-/// Whether there can be no such guest here; says so.
-fn cannot(test: &str) -> bool {
-    let programs = Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name("../dist/aarch64");
-    let reason = if !programs.join("swtch").is_file() {
-        "no swtch for aarch64 is built: cargo xtask dist --arch aarch64 programs builds it"
-    } else if Command::new(EMULATOR).arg("--version").output().is_err() {
-        "qemu-system-aarch64 is not installed: apt-get install qemu-system-arm"
+/// Runs one program of aarch64.
+const USER_EMULATOR: &str = "qemu-aarch64-static";
+
+/// `swtch` for aarch64, where it was built.
+fn foreign_swtch() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name("../dist/aarch64/swtch")
+}
+
+/// Whether nothing of that architecture can run by this emulator; says so.
+fn cannot(test: &str, emulator: &str) -> bool {
+    let reason = if !foreign_swtch().is_file() {
+        "no swtch for aarch64 is built: cargo xtask dist --arch aarch64 programs builds it".to_owned()
+    } else if Command::new(emulator).arg("--version").output().is_err() {
+        format!("{emulator} is not installed: apt-get install qemu-system-arm qemu-user-static")
     } else {
         return false;
     };
-    crate::common::skip(test, reason);
+    crate::common::skip(test, &reason);
     true
 }
 
@@ -35,7 +43,7 @@ fn vm(home: &Path, arguments: &[&str]) -> Output {
 
 #[test]
 fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
-    if cannot("an_arm_guest_runs_programs_of_its_own_under_our_scheduler") {
+    if cannot("an_arm_guest_runs_programs_of_its_own_under_our_scheduler", EMULATOR) {
         return;
     }
     let _machine = machine();
@@ -59,6 +67,80 @@ fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
     assert_eq!(profile["host"]["architecture"], "aarch64", "{profile}");
     let model = profile["host"]["cpu_model"].as_str().unwrap();
     assert!(model.starts_with("QEMU TCG CPU"), "it knows that its CPUs are emulated: {model}");
+}
+
+/// What says nothing about the machine it runs on. Both programs have to be of the same sources. The files that it names lie in the home of [`furnished`].
+const SAME_EVERYWHERE: &str = "\
+    --version
+    --help
+    diff before.swtch after.swtch
+    diff old-1.swtch new-1.swtch --json
+    measure --compare before.json --with after.json
+    why shop.swtch --spans shop.spans.jsonl
+    report shop.swtch -o shop.html
+    report before.json -o profile.html
+    export shop.swtch --to perfetto -o shop.pftrace
+    export shop.swtch --to parquet -o shop.parquet
+    export shop.swtch --to prometheus
+    import trace.txt -o again.swtch
+    simulate hackbench --groups 2 --machine 4
+    simulate ping-pong --machine 2
+    simulate replay shop.swtch --policies eevdf,rr
+    simulate --sweep grid.toml --out again.parquet
+    shares --fast 2 --slow 4 --speedups 3.5,3.4,3.2,2.9,2.6,1.5 --policy min-fair
+    explain vruntime
+    sched list
+    sched bench --list
+    completions bash
+    man
+    schema trace";
+
+/// What they write; of a Trace one of its tables.
+const WRITTEN: [&str; 6] = [
+    "shop.html",
+    "profile.html",
+    "shop.pftrace",
+    "shop.parquet",
+    "again.swtch/switches-000001.parquet",
+    "again.parquet",
+];
+
+#[test]
+fn commands_print_and_write_the_same_on_another_architecture() {
+    if cannot("commands_print_and_write_the_same_on_another_architecture", USER_EMULATOR) {
+        return;
+    }
+    let commands: Vec<Vec<&str>> =
+        SAME_EVERYWHERE.lines().map(|line| line.split_whitespace().collect()).collect();
+    let on = |program: &[PathBuf]| {
+        let home = furnished();
+        let ran: Vec<_> = commands
+            .iter()
+            .map(|words| {
+                let mut command = swtch(home.path());
+                let environment: Vec<_> = command
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+                    .collect();
+                let mut foreign = Command::new(&program[0]);
+                foreign.args(&program[1..]).envs(environment).current_dir(home.path());
+                let output = run(if program.len() > 1 { &mut foreign } else { &mut command }.args(words));
+                let place = home.path().display().to_string();
+                let text = [stdout(&output), stderr(&output)].map(|text| text.replace(&place, "HOME"));
+                (output.status.code(), text)
+            })
+            .collect();
+        (ran, WRITTEN.map(|name| fs::read(home.path().join(name)).unwrap()))
+    };
+    let (here, here_files) = on(&[env!("CARGO_BIN_EXE_swtch").into()]);
+    let (there, there_files) = on(&[USER_EMULATOR.into(), foreign_swtch()]);
+    for ((words, here), there) in commands.iter().zip(&here).zip(&there) {
+        assert_eq!(here.0, Some(0), "{words:?}: {here:?}");
+        assert_eq!(here, there, "{words:?}");
+    }
+    for (name, (here, there)) in WRITTEN.iter().zip(here_files.iter().zip(&there_files)) {
+        assert!(here == there, "{name} differs");
+    }
 }
 
 /// The first bytes of a program for this kind of machine.
