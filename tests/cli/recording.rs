@@ -314,25 +314,27 @@ fn losses_are_counted() {
         return skip(TEST, &why);
     }
     let home = priced();
+    let machine = || -> f64 {
+        let stat = fs::read_to_string("/proc/stat").unwrap();
+        stat.lines().find_map(|line| line.strip_prefix("ctxt ")).unwrap().parse().unwrap()
+    };
     let script = "import os, threading\n\
-        def machine(): return int(open('/proc/stat').read().split('ctxt ')[1].split()[0])\n\
-        before = machine()\n\
         a, b = os.pipe(), os.pipe()\n\
         def echo():\n    for _ in range(30000): os.write(b[1], os.read(a[0], 1))\n\
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n\
         thread = threading.Thread(target=echo); thread.start()\n\
         for _ in range(30000): os.write(a[1], b'x'); os.read(b[0], 1)\n\
         thread.join()\n\
-        import resource; usage = resource.getrusage(resource.RUSAGE_SELF); print(usage.ru_nvcsw + usage.ru_nivcsw)\n\
-        print(machine() - before)\n";
+        import resource; usage = resource.getrusage(resource.RUSAGE_SELF); print(usage.ru_nvcsw + usage.ru_nivcsw)\n";
     let arguments = [SUMMARY, "--buffer", "8K", "--", "python3", "-c", script];
+    let before = machine();
     let output = run(&mut record(home.path(), &arguments));
+    let in_machine = machine() - before;
     let text = with_summary(home.path(), &output);
-    let mut printed = text.lines().map_while(|line| line.parse::<f64>().ok());
-    let Some((happened, in_machine)) = printed.next().zip(printed.next()) else {
+    let Some(happened) = text.lines().next().and_then(|line| line.parse::<f64>().ok()) else {
         return skip(TEST, "no python3 here");
     };
-    let found = summary(&text, &format!("{happened}\n{in_machine}\n"));
+    let found = summary(&text, &format!("{happened}\n"));
     let of = |kind: &str| -> f64 {
         let rows = found["losses"].as_array().unwrap();
         let of_kind = rows.iter().filter(|row| row["what"].as_str().unwrap().starts_with(kind));
@@ -347,7 +349,7 @@ fn losses_are_counted() {
     // Among the lost are also those of other tasks: into these, and between each other while these wait. No more than the machine had.
     let (seen, most) = (came + of("switches"), all + of("switches"));
     let text = format!("{came} came of {all}, {} lost, {happened} happened of {in_machine}", of("switches"));
-    assert!(seen > 0.97 * happened && most < 1.03 * in_machine, "{text}");
+    assert!(seen > 0.97 * happened && most <= in_machine, "{text}");
     println!("{text}");
 }
 
