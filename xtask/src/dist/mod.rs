@@ -51,6 +51,11 @@ struct Wanted {
 pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
     let wanted = wanted(arguments)?;
     let makes_artefacts = wanted.kinds != [PROGRAMS];
+    let builds_for_this_machine = wanted.targets.iter().any(|target| target.arch == std::env::consts::ARCH);
+    if makes_artefacts && !builds_for_this_machine {
+        // Said before programs are built for minutes.
+        programs::Programs::runnable()?;
+    }
     for target in &wanted.targets {
         let start = Instant::now();
         let programs = programs::build(*target, wanted.optimised)?;

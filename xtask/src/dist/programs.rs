@@ -28,7 +28,11 @@ impl Programs {
         if own.is_file() {
             Ok(own)
         } else {
-            bail!("{} is not built; build for this machine first", own.display())
+            bail!(
+                "{} is not built, which writes pages and completions: cargo xtask dist --arch {} programs",
+                own.display(),
+                std::env::consts::ARCH
+            )
         }
     }
 }
