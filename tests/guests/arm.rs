@@ -117,14 +117,11 @@ fn commands_print_and_write_the_same_on_another_architecture() {
         let ran: Vec<_> = commands
             .iter()
             .map(|words| {
-                let mut command = swtch(home.path());
-                let environment: Vec<_> = command
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-                    .collect();
-                let mut foreign = Command::new(&program[0]);
-                foreign.args(&program[1..]).envs(environment).current_dir(home.path());
-                let output = run(if program.len() > 1 { &mut foreign } else { &mut command }.args(words));
+                let usual = swtch(home.path());
+                let mut command = Command::new(&program[0]);
+                command.args(&program[1..]).current_dir(home.path());
+                command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+                let output = run(command.args(words));
                 let place = home.path().display().to_string();
                 let text = [stdout(&output), stderr(&output)].map(|text| text.replace(&place, "HOME"));
                 (output.status.code(), text)

@@ -207,9 +207,12 @@ fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
     let metric: &LoadMetric = &load.metrics[place];
     let of = |column: &Column| column.medians_of_boots(load, |run| run.metrics.get(place).copied());
     let failed = column.failed(load);
-    let (values, usual) = (of(column), of(stock));
+    // Those of the boots in which it did not fail would be a figure of the lucky ones.
+    let values = if failed.is_some() { Vec::new() } else { of(column) };
+    let usual = of(stock);
     let figure = RunFigure::of(&values);
     let stock_median = RunFigure::of(&usual).median;
+    let reasons = RunReasons::of(load, column);
     let is_compared = column.scheduler != stock.scheduler && failed.is_none() && stock.failed(load).is_none();
     Cell {
         load: load.name.clone(),
@@ -218,17 +221,17 @@ fn cell(load: &Load, place: usize, column: &Column, stock: &Column) -> Cell {
         unit: metric.unit.clone(),
         better: metric.better,
         median: failed.is_none().then_some(figure.median),
-        ci_low: figure.ci_low.filter(|_| failed.is_none()),
-        ci_high: figure.ci_high.filter(|_| failed.is_none()),
+        ci_low: figure.ci_low,
+        ci_high: figure.ci_high,
         ratio: (is_compared && stock_median != 0.0).then(|| figure.median / stock_median),
         against_stock: is_compared.then(|| Against::of(figure.median, stock_median, metric.better)),
         p_holm: if is_compared { rank_sum(&usual, &values) } else { None },
         failed: failed.map(str::to_owned),
         why: failed.map_or_else(
-            || why(&RunReasons::of(load, column), is_compared.then(|| RunReasons::of(load, stock)).as_ref()),
+            || why(&reasons, is_compared.then(|| RunReasons::of(load, stock)).as_ref()),
             |how| format!("failed: {how}"),
         ),
-        reasons: RunReasons::of(load, column),
+        reasons,
     }
 }
 
