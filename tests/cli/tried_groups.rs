@@ -58,9 +58,11 @@ impl Throttled {
     }
 
     /// swtch in that cgroup, which tries settings on a program that computes `steps` steps.
+    ///
+    /// Three settings: a larger quota, none, and where other programs have the CPUs a larger weight.
     fn trying(&self, runs: usize, steps: u64) -> Command {
         let mut command = self.swtch(&[]);
-        command.args(["try", "--json", "--warmup", "0", "--most", "2", "--runs", &runs.to_string(), "--"]);
+        command.args(["try", "--json", "--warmup", "0", "--most", "3", "--runs", &runs.to_string(), "--"]);
         command.args([&self.program, "threads", "1", &steps.to_string()]);
         command
     }

@@ -107,9 +107,10 @@ def activity(
                 waited.append((one.at_ns - one.waited_ns, one.at_ns))
             elif taken_off is not None:
                 waited.append((taken_off, one.at_ns))
-    ran += [(begin, end_ns) for begin in since.values()]
+    # A switch may be later than the end that the caller gives; no interval ends before it begins.
+    ran += [(begin, max(begin, end_ns)) for begin in since.values()]
     ran += [(0, end_ns) for _ in (set(running) & tids) - seen]
-    waited += [(begin, end_ns) for begin in preempted.values()]
+    waited += [(begin, max(begin, end_ns)) for begin in preempted.values()]
     shares = _shares(ran, waited, merged)
     return Activity(voluntary, involuntary, _within(ran, [window]), _within(waited, [window]), *shares)
 

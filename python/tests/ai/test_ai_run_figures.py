@@ -140,6 +140,14 @@ def test_the_share_is_at_least_the_time_that_nobody_ran_and_at_most_the_time_tha
         assert 0 <= found.wait_share_low <= found.wait_share <= found.wait_share_high <= 1
 
 
+def test_a_switch_after_the_end_that_is_given_changes_nothing():
+    rows = [on(10, OTHER, A, waited=5), on(30, A, OTHER)]
+    # Had the run that begins at 60 its end at 40, one thread less than none would run while one waits.
+    later = [*rows, on(60, OTHER, A, waited=15)]
+    found, said = (activity(some, (), frozenset([A]), [(0, 40)], 40) for some in (later, rows))
+    assert found == said
+
+
 def test_without_inferences_there_is_no_share():
     found = activity([on(5, OTHER, A)], (), frozenset([A]), [], 10)
     assert found.wait_share is None
