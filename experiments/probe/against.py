@@ -1,6 +1,6 @@
 """What a probe says of a program that walks through an array, beside what `swtch measure` says of arrays of that size.
 
-    python3 experiments/probe/against.py --swtch target/release/swtch --rounds 3
+    python3 experiments/probe/against.py --swtch target/release/swtch --rounds 3 --time-limit 40s
 
 For each size, in turns: `swtch measure` of a pipe (c2 - c1, what refilling after a switch takes when the other process walks through as much),
 and `swtch probe` of `walk`, which marks every pass as a span, with as much memory displaced. Run it as root, with nothing else running.
@@ -17,7 +17,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SIZES = ["16K", "64K", "256K", "512K", "1M", "2M", "4M", "8M"]
-STRIDE = 64
+# Every element once, one after the other, as the helper of a probe goes through its memory, too.
+STRIDE = 8
 
 
 def output(*words: str | Path) -> dict:

@@ -1,5 +1,6 @@
 /*
- * Walks through an array again and again and marks every pass as a span: a program to probe whose refill `swtch measure` knows as c2 - c1.
+ * Goes through an array again and again and marks every time as a span: a program to probe whose refill `swtch measure` knows as c2 - c1. It goes as
+ * that does: from element 0 every stride-th, then from element 1, until each was touched once, in small pages (crates/measure/src/traversal.rs).
  *
  *	gcc -O2 -I crates/span/include -o walk experiments/probe/walk.c
  *	swtch probe -- ./walk BYTES STRIDE
@@ -23,11 +24,13 @@ int main(int count, char **words)
 	array = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (array == MAP_FAILED || stride < sizeof(*array))
 		return fprintf(stderr, "no array of %zu bytes\n", bytes), 1;
+	madvise((void *)array, bytes, MADV_NOHUGEPAGE);
 	memset((void *)array, 1, bytes);
 	for (;;) {
 		SWTCH_SPAN("pass", NULL);
 
-		for (size_t i = 0; i < bytes / sizeof(*array); i += stride / sizeof(*array))
-			array[i]++;
+		for (size_t first = 0; first < stride / sizeof(*array); first++)
+			for (size_t i = first; i < bytes / sizeof(*array); i += stride / sizeof(*array))
+				array[i]++;
 	}
 }

@@ -7,6 +7,7 @@
 //! rounds is the figure.
 //!
 //! Where the program marks short spans, those right after an interruption tell what refilling took. Whole blocks lose more than that, later on.
+//! Such a program is also started again every few seconds: where its memory lies in the caches is chance, and each launch draws it anew.
 //!
 //! Modules: `estimate` (blocks to figures), `marked` (its spans), `session` (running it), `kept` (the file that `swtch record` looks for).
 

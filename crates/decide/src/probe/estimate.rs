@@ -18,6 +18,8 @@ const LEAST_SHARE: f64 = 0.03;
 #[derive(Clone, Debug)]
 pub(super) struct Observation<'a> {
     pub(super) round: u64,
+    /// The launch of the program it was in; absent where rounds are alike whichever launch they are of.
+    pub(super) launch: Option<u64>,
     pub(super) treatment: Treatment,
     pub(super) block: &'a Block,
     pub(super) progress: f64,
@@ -54,19 +56,21 @@ impl PerUnit {
     }
 }
 
-/// The blocks of each round, by treatment.
+/// The blocks of each round, by treatment, with the launch they were in.
 #[derive(Debug)]
-pub(super) struct Rounds(Vec<BTreeMap<Treatment, PerUnit>>);
+pub(super) struct Rounds(Vec<(Option<u64>, BTreeMap<Treatment, PerUnit>)>);
 
 impl Rounds {
     pub(super) fn of<'a>(observations: impl IntoIterator<Item = &'a Observation<'a>>) -> Self {
-        let mut rounds: BTreeMap<u64, BTreeMap<Treatment, PerUnit>> = BTreeMap::new();
+        // A round in which the program was started again is two.
+        let mut rounds: BTreeMap<_, BTreeMap<Treatment, PerUnit>> = BTreeMap::new();
         for observation in observations {
             if let Some(unit) = PerUnit::of(observation) {
-                rounds.entry(observation.round).or_default().insert(observation.treatment, unit);
+                let round = (observation.round, observation.launch);
+                rounds.entry(round).or_default().insert(observation.treatment, unit);
             }
         }
-        Self(rounds.into_values().collect())
+        Self(rounds.into_iter().map(|((_, launch), blocks)| (launch, blocks)).collect())
     }
 
     /// What an interruption of `treatment` costs beyond a block with `none`.
@@ -84,7 +88,7 @@ impl Rounds {
             let difference = with.after_ns.zip(without.after_ns);
             difference.map_or(f64::NAN, |(with, without)| with - without)
         };
-        let both = self.0.iter().filter_map(|round| Some((round.get(&treatment)?, round.get(&bare)?)));
+        let both = self.0.iter().filter_map(|(_, round)| Some((round.get(&treatment)?, round.get(&bare)?)));
         let tell = both.clone().filter(|(with, without)| by_spans(with, without).is_finite()).count();
         if 2 * tell > both.count() {
             return self.cost(treatment, bare, by_spans);
@@ -98,8 +102,18 @@ impl Rounds {
         without: Treatment,
         cost: impl Fn(&PerUnit, &PerUnit) -> f64,
     ) -> Option<InterruptionCost> {
-        let pairs = self.0.iter().filter_map(|round| Some(cost(round.get(&with)?, round.get(&without)?)));
-        let values = sorted(&pairs.filter(|ns| ns.is_finite()).collect::<Vec<_>>());
+        let pairs = self.0.iter().filter_map(|(launch, round)| {
+            let ns = cost(round.get(&with)?, round.get(&without)?);
+            ns.is_finite().then_some((*launch, ns))
+        });
+        let mut of_launches: BTreeMap<Option<u64>, Vec<f64>> = BTreeMap::new();
+        pairs.for_each(|(launch, ns)| of_launches.entry(launch).or_default().push(ns));
+        // Rounds of one launch are more alike than launches. So a launch counts once, where there are enough of them.
+        let values = match of_launches.len() {
+            ..LEAST_ROUNDS => of_launches.into_values().flatten().collect(),
+            _ => of_launches.values().map(|values| median(values)).collect::<Vec<_>>(),
+        };
+        let values = sorted(&values);
         let MedianInterval { low, high, .. } = median_interval_sorted(&values, 0.95)?;
         Some(InterruptionCost {
             displaced_bytes: with.displaced_bytes,
@@ -129,9 +143,15 @@ mod tests {
     /// Round, treatment, block, progress.
     type Observed = (u64, Treatment, Block, f64);
 
-    fn rounds_of(observed: &[Observed], after_ns: impl Fn(&Observed) -> Option<f64>) -> Rounds {
+    /// Launches of `a_launch` rounds each, or all of one kind where it is 0.
+    fn rounds_of(
+        observed: &[Observed],
+        a_launch: u64,
+        after_ns: impl Fn(&Observed) -> Option<f64>,
+    ) -> Rounds {
         let observations = observed.iter().map(|one| Observation {
             round: one.0,
+            launch: one.0.checked_div(a_launch),
             treatment: one.1,
             block: &one.2,
             progress: one.3,
@@ -141,7 +161,7 @@ mod tests {
     }
 
     fn by_blocks(observed: &[Observed]) -> Rounds {
-        rounds_of(observed, |_| None)
+        rounds_of(observed, 0, |_| None)
     }
 
     const NONE: Treatment = Treatment { displaced_bytes: 0, period_ns: 20_000_000 };
@@ -235,10 +255,32 @@ mod tests {
     fn spans_right_after_an_interruption_tell_where_they_are_there_in_most_rounds() {
         let observed = observed(&mut Rng::new(5), 60, 5_000.0);
         let after = |one: &Observed| Some(if one.1 == FULL { 1_300.0 } else { 900.0 } + one.0 as f64);
-        let cost = rounds_of(&observed, after).refill(FULL).unwrap();
+        let cost = rounds_of(&observed, 0, after).refill(FULL).unwrap();
         assert_eq!((cost.median, cost.ci_low, cost.ci_high), (400.0, 400.0, 400.0));
-        let seldom = rounds_of(&observed, |one| after(one).filter(|_| one.0 < 20)).refill(FULL);
+        let seldom = rounds_of(&observed, 0, |one| after(one).filter(|_| one.0 < 20)).refill(FULL);
         assert_eq!(seldom, by_blocks(&observed).refill(FULL));
+    }
+
+    /// What every launch draws anew, where its memory lies in the caches, is in the interval although the rounds of a launch agree.
+    #[test]
+    fn a_launch_counts_once_however_many_rounds_it_has() {
+        let mut rng = Rng::new(9);
+        let blocks = observed(&mut rng, 64, 5_000.0);
+        let [mut by_launches, mut by_rounds] = [0, 0];
+        for _ in 0..400 {
+            let drawn: Vec<f64> = (0..8).map(|_| 200.0 * (rng.unit_f64() - 0.5)).collect();
+            let after = |one: &Observed| {
+                let refill = 400.0 + drawn[one.0 as usize / 8] + (one.0 % 8) as f64;
+                Some(if one.1 == FULL { 900.0 + refill } else { 900.0 })
+            };
+            let holds = |a_launch| {
+                let cost = rounds_of(&blocks, a_launch, after).refill(FULL).unwrap();
+                cost.ci_low <= 403.5 && 403.5 <= cost.ci_high
+            };
+            by_launches += u32::from(holds(8));
+            by_rounds += u32::from(holds(0));
+        }
+        assert!(by_launches >= 380 && by_rounds < 320, "{by_launches} and {by_rounds} of 400");
     }
 
     #[test]

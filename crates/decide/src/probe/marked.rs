@@ -5,6 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 use swtch_measure::Block;
 use swtch_stats::median;
 
@@ -15,6 +16,9 @@ const LEAST_SPANS: usize = 2;
 const TIMES_TOUCHED: f64 = 2.0;
 /// Spans on several threads delay each other. Where more than this share of them is on other threads, or overlap, single ones tell nothing.
 const OTHERS: f64 = 0.1;
+
+/// Where the program had this share of what the interruptions left of its CPU, the rest was theirs, too.
+const LEAST_SHARE: f64 = 0.9;
 
 /// All spans so far.
 #[derive(Debug, Default)]
@@ -56,7 +60,7 @@ impl Marked {
 
     fn of(text: &str) -> Self {
         let mut ends_ns = Vec::new();
-        let mut of_names: BTreeMap<(u64, String), Vec<(u64, u64)>> = BTreeMap::new();
+        let mut of_names = OfNames::new();
         for line in text.lines() {
             match serde_json::from_str(line) {
                 Ok(SpanLine::Spans { name, tid, begin_ns, end_ns }) => {
@@ -82,6 +86,12 @@ impl Marked {
         until(block.end_ns) - until(block.begin_ns)
     }
 
+    /// How long after `began_ns` the first one began; absent where single ones tell nothing.
+    pub(super) fn first_after(&self, began_ns: u64) -> Option<Duration> {
+        let (begin_ns, _) = self.in_turn.first()?;
+        Some(Duration::from_nanos(begin_ns.saturating_sub(began_ns)))
+    }
+
     /// How long one takes, ns; absent where single ones tell nothing.
     pub(super) fn typical_ns(&self) -> Option<f64> {
         let durations: Vec<f64> = self.in_turn.iter().map(|(begin, end)| (end - begin) as f64).collect();
@@ -94,9 +104,11 @@ impl Marked {
         Some(LEAST_SPANS.max(more.ceil() as usize + 1))
     }
 
-    /// The median over the block's interruptions of what the next `spans` spans took together, the interrupted one without the interruption
-    /// itself. Absent where the next interruption always came before they ended.
+    /// The median over the block's interruptions of what the next `spans` spans took together, without the interruption: the thread's work in
+    /// it, and what one takes besides on average that is not the program's CPU time. So the kernel's own cold caches, which the thread meets on
+    /// its way back to sleep, are not taken to be the program's. Absent where the next interruption always came before they ended.
     pub(super) fn after_interruptions(&self, block: &Block, spans: usize) -> Option<f64> {
+        let besides_ns = besides_ns(block) / block.interruptions.len().max(1) as f64;
         let next = block.interruptions[1.min(block.interruptions.len())..].iter().map(|next| next.from_ns);
         let took = block.interruptions.iter().zip(next.chain([block.end_ns]));
         let took = took.filter_map(|(interruption, next_ns)| {
@@ -104,16 +116,76 @@ impl Marked {
             let slowed = self.in_turn.get(first..first + spans)?;
             let (begin_ns, end_ns) = (slowed[0].0, slowed[spans - 1].1);
             let sum_ns = slowed.iter().map(|(begin, end)| end - begin).sum::<u64>() as f64;
-            let away_ns = interruption.until_ns.saturating_sub(begin_ns.max(interruption.from_ns));
-            (end_ns <= next_ns).then_some(sum_ns - away_ns as f64)
+            // Nothing, where it came between two spans.
+            let away_ns = match interruption.until_ns.saturating_sub(begin_ns.max(interruption.from_ns)) {
+                0 => 0.0,
+                ns => ns as f64 + besides_ns,
+            };
+            (end_ns <= next_ns).then_some(sum_ns - away_ns)
         });
         let took: Vec<f64> = took.collect();
         (!took.is_empty()).then(|| median(&took))
     }
 }
 
-/// The spans of the commonest name and thread, where nearly all are on that thread and none overlaps the next.
-fn in_turn(of_names: &BTreeMap<(u64, String), Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
+/// What the interruptions of a block took that is neither their work nor the program's CPU time, ns: the way in and out, interrupts.
+fn besides_ns(block: &Block) -> f64 {
+    let length_ns = block.end_ns - block.begin_ns;
+    let left_ns = length_ns.saturating_sub(block.helper_cpu_ns);
+    let not_its_own_ns = match block.cpu_ns as f64 >= LEAST_SHARE * left_ns as f64 {
+        true => length_ns.saturating_sub(block.cpu_ns),
+        // Other programs had the CPU for some of it, or none.
+        false => block.helper_cpu_ns,
+    };
+    not_its_own_ns.saturating_sub(block.helper_work_ns()) as f64
+}
+
+/// By thread and name, begin and end.
+type OfNames = BTreeMap<(u64, String), Vec<(u64, u64)>>;
+
+/// The spans of the commonest name and thread of each launch, where nearly all of it are on that thread and none overlaps the next.
+fn in_turn(of_names: &OfNames) -> Vec<(u64, u64)> {
+    let mut all = Vec::new();
+    for launch in launches(of_names) {
+        let spans = in_turn_of(&launch);
+        if spans.is_empty() {
+            return spans;
+        }
+        all.extend(spans);
+    }
+    all
+}
+
+/// The spans of one launch after the other: its threads mark spans while others of it do, and after those of the launch before.
+fn launches(of_names: &OfNames) -> Vec<OfNames> {
+    let range = |spans: &[(u64, u64)]| {
+        let begin_ns = spans.iter().map(|(begin, _)| *begin).min()?;
+        Some((begin_ns, spans.iter().map(|(_, end)| *end).max()?))
+    };
+    let mut ranges: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for ((tid, _), spans) in of_names {
+        if let Some((begin, end)) = range(spans) {
+            let whole = ranges.entry(*tid).or_insert((begin, end));
+            *whole = (whole.0.min(begin), whole.1.max(end));
+        }
+    }
+    let mut threads: Vec<(u64, (u64, u64))> = ranges.into_iter().collect();
+    threads.sort_unstable_by_key(|(_, range)| *range);
+    let mut found: Vec<(u64, OfNames)> = Vec::new();
+    for (tid, (begin, end)) in threads {
+        if found.last().is_none_or(|(until, _)| begin > *until) {
+            found.push((end, BTreeMap::new()));
+        }
+        let of_thread = of_names.iter().filter(|((other, _), _)| *other == tid);
+        if let Some((until, launch)) = found.last_mut() {
+            *until = end.max(*until);
+            launch.extend(of_thread.map(|(name, spans)| (name.clone(), spans.clone())));
+        }
+    }
+    found.into_iter().map(|(_, launch)| launch).collect()
+}
+
+fn in_turn_of(of_names: &OfNames) -> Vec<(u64, u64)> {
     let Some(((tid, _), most)) = of_names.iter().max_by_key(|(_, spans)| spans.len()) else {
         return Vec::new();
     };
@@ -149,6 +221,11 @@ mod tests {
             ..Block::default()
         };
         assert_eq!(marked.after_interruptions(&block(2_000), 2), Some(250.0));
+        // 30 of them are the thread's way in and out, and where nothing else had the CPU 20 more are interrupts.
+        let counted = Block { helper_cpu_ns: 1_030, ..block(2_000) };
+        assert_eq!(marked.after_interruptions(&counted, 2), Some(220.0));
+        let alone = Block { cpu_ns: 800, ..counted };
+        assert_eq!(marked.after_interruptions(&alone, 2), Some(200.0));
         assert_eq!(marked.after_interruptions(&block(2_000), 3), Some(350.0));
         // The next interruption, or what is not marked yet, comes first.
         assert_eq!(marked.after_interruptions(&block(1_300), 2), None);
@@ -181,6 +258,17 @@ mod tests {
             assert_eq!((marked.typical_ns(), marked.slowed_by(1)), (None, None));
             assert!(marked.count() >= 20);
         }
+    }
+
+    /// A launch has another thread. Its spans tell all the same.
+    #[test]
+    fn spans_of_one_launch_after_the_other_tell() {
+        let of = |from: u64| (0..10).map(|i| (from + 100 * i, from + 100 * i + 90)).collect::<Vec<_>>();
+        let text = format!("{}\n{}", line("request", 7, &of(0)), line("request", 8, &of(5_000)));
+        assert_eq!(Marked::of(&text).in_turn, [of(0), of(5_000)].concat());
+        // A launch with two threads at once spoils the whole.
+        let both = format!("{text}\n{}", line("request", 9, &of(5_040)));
+        assert!(Marked::of(&both).in_turn.is_empty());
     }
 
     #[test]

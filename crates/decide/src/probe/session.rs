@@ -34,6 +34,13 @@ const TOUCHED_PART: u64 = 8;
 const SLOWED_PART: u64 = 2;
 /// A longer time from one interruption to the next is not worth it: too few would fit into the time. Whole blocks tell then.
 const SLOWEST_NS: u64 = 32_000_000;
+/// How long a launch of a program lasts whose single spans tell what an interruption cost, at least. Where its memory lies in the caches is drawn
+/// anew with each launch, and with it what refilling takes.
+const LAUNCH: Duration = Duration::from_secs(3);
+/// How many times as long as what comes before its first span.
+const TIMES_STARTUP: u32 = 4;
+/// Rounds that a launch has at least.
+const ROUNDS_A_LAUNCH: u32 = 8;
 /// How long the program is watched before anything is compared: spans are written once a second.
 const PILOT: Duration = Duration::from_millis(2_500);
 /// Time at the beginning of a run that is not compared: a program that begins is not steady.
@@ -58,6 +65,7 @@ pub fn probe(plan: &ProbePlan, observer: &mut dyn Observer<ProbeProgress>) -> Re
     let mut session = Session::begin(plan, &sizes, observer)?;
     let progress = session.pilot()?;
     let treatments = session.treatments(&sizes, progress)?;
+    session.plan_launches(treatments.len() as u32);
     let ended = session.gather(&treatments, progress)?;
     session.stop()?;
     let figures = session.figures(&treatments, progress)?;
@@ -136,7 +144,19 @@ struct Session<'a> {
     block_ns: u64,
     /// By the time from one interruption to the next: how many spans one may slow, where single spans tell that.
     slowed: BTreeMap<u64, usize>,
-    blocks: Vec<(u64, Treatment, Block)>,
+    /// How long it took until its first span, where its single spans tell.
+    startup: Option<Duration>,
+    /// How long a launch lasts, where the program is started again and again.
+    launch: Option<Duration>,
+    blocks: Vec<Done>,
+}
+
+/// A block of a round, in which run of the program.
+struct Done {
+    round: u64,
+    run: u64,
+    treatment: Treatment,
+    block: Block,
 }
 
 impl<'a> Session<'a> {
@@ -157,6 +177,8 @@ impl<'a> Session<'a> {
             rounds: 0,
             block_ns: BLOCK_NS,
             slowed: BTreeMap::new(),
+            startup: None,
+            launch: None,
             blocks: Vec::new(),
         })
     }
@@ -262,6 +284,9 @@ impl<'a> Session<'a> {
             }
         }
         let marked = self.marked(ProgressBy::Spans)?;
+        let pilot_began_ns = watched.first().map(|block: &Block| block.begin_ns);
+        // One that ends by itself is started again anyway.
+        self.startup = pilot_began_ns.filter(|_| !ended).and_then(|began_ns| marked.first_after(began_ns));
         let asked = |by| self.plan.progress.is_none_or(|asked| asked == by);
         // A run that ends within a few rounds is compared as a whole.
         if !ended || self.plan.progress.is_some() || ran > 2 * BEGINNING + Duration::from_nanos(16 * BLOCK_NS)
@@ -357,7 +382,9 @@ impl<'a> Session<'a> {
             let fraction = self.began.elapsed().as_secs_f64() / self.plan.time_limit.as_secs_f64();
             let at_most = self.plan.time_limit.saturating_sub(self.began.elapsed());
             self.observer.event(&ProbeProgress { rounds: self.rounds, fraction, at_most });
+            self.end_launch()?;
             if self.rounds.is_multiple_of(ROUNDS_A_LOOK)
+                && self.launches_suffice()
                 && self.figures(treatments, by).is_ok_and(|figures| figures.further <= 1.0)
             {
                 return Ok(ProbeEnded::Precise);
@@ -377,8 +404,32 @@ impl<'a> Session<'a> {
         let until = if by == ProgressBy::Runs { Until::ProgramEnds } else { Until::Passed(self.block_ns) };
         let block = self.block(treatment, until);
         let whole = by != ProgressBy::Runs || self.run_ended();
-        self.blocks.extend(block.filter(|_| whole).map(|block| (self.rounds, treatment, block)));
+        let done = |block| Done { round: self.rounds, run: self.runs, treatment, block };
+        self.blocks.extend(block.filter(|_| whole).map(done));
         Ok(())
+    }
+
+    /// Has the program started again and again where its single spans tell and the time is enough for that.
+    fn plan_launches(&mut self, treatments: u32) {
+        let Some(startup) = self.startup.filter(|_| !self.slowed.is_empty()) else { return };
+        let round = Duration::from_nanos(self.block_ns) * treatments;
+        let launch = LAUNCH.max(startup * TIMES_STARTUP).max(round * ROUNDS_A_LAUNCH);
+        let left = self.plan.time_limit.saturating_sub(self.began.elapsed());
+        self.launch = (left >= (launch + startup + BEGINNING) * LEAST_ROUNDS as u32).then_some(launch);
+    }
+
+    /// Ends a run that has lasted as long as a launch should.
+    fn end_launch(&mut self) -> Result<(), ProbeError> {
+        let lasted = self.child.as_ref().map(|(_, started)| started.elapsed());
+        if self.launch.zip(lasted).is_some_and(|(launch, lasted)| lasted >= launch) {
+            self.stop()?;
+        }
+        Ok(())
+    }
+
+    /// Whether there were as many launches as an interval over launches takes.
+    fn launches_suffice(&self) -> bool {
+        self.launch.is_none() || self.runs > LEAST_ROUNDS as u64
     }
 
     /// The spans that tell its progress.
@@ -388,14 +439,15 @@ impl<'a> Session<'a> {
 
     /// The blocks with the program's progress in them.
     fn observations<'b>(&'b self, by: ProgressBy, marked: &Marked) -> Vec<Observation<'b>> {
-        let observed = |(round, treatment, block): &'b (u64, Treatment, Block)| {
-            let slowed = self.slowed.get(&treatment.period_ns);
+        let observed = |done: &'b Done| {
+            let slowed = self.slowed.get(&done.treatment.period_ns);
             Observation {
-                round: *round,
-                treatment: *treatment,
-                block,
-                progress: progress(block, by, marked),
-                after_ns: slowed.and_then(|spans| marked.after_interruptions(block, *spans)),
+                round: done.round,
+                launch: self.launch.map(|_| done.run),
+                treatment: done.treatment,
+                block: &done.block,
+                progress: progress(&done.block, by, marked),
+                after_ns: slowed.and_then(|spans| marked.after_interruptions(&done.block, *spans)),
             }
         };
         self.blocks.iter().map(observed).collect()
