@@ -87,6 +87,18 @@ class Served:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
+        except TimeoutError:
+            raise AssertionError(f"no answer; where its threads are:\n{self._whereabouts()}") from None
+
+    def _whereabouts(self) -> str:
+        """Every thread of the server and of what it started, with the kernel function it waits in."""
+        lines = []
+        for tid in Path("/proc").glob("[0-9]*/task/[0-9]*"):
+            with contextlib.suppress(OSError, IndexError):
+                name, _, rest = (tid / "stat").read_text().rpartition(")")
+                if self.process and int(rest.split()[3]) == self.process.pid:
+                    lines.append(f"{name}) {rest.split()[0]} {(tid / 'wchan').read_text()}")
+        return "\n".join(lines)
 
 
 @contextlib.contextmanager

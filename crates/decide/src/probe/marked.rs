@@ -132,11 +132,9 @@ impl Marked {
 fn besides_ns(block: &Block) -> f64 {
     let length_ns = block.end_ns - block.begin_ns;
     let left_ns = length_ns.saturating_sub(block.helper_cpu_ns);
-    let not_its_own_ns = match block.cpu_ns as f64 >= LEAST_SHARE * left_ns as f64 {
-        true => length_ns.saturating_sub(block.cpu_ns),
-        // Other programs had the CPU for some of it, or none.
-        false => block.helper_cpu_ns,
-    };
+    // Else other programs had the CPU for some of it, or none.
+    let is_alone = block.cpu_ns as f64 >= LEAST_SHARE * left_ns as f64;
+    let not_its_own_ns = if is_alone { length_ns.saturating_sub(block.cpu_ns) } else { block.helper_cpu_ns };
     not_its_own_ns.saturating_sub(block.helper_work_ns()) as f64
 }
 
