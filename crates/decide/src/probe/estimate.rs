@@ -43,9 +43,8 @@ struct PerUnit {
 impl PerUnit {
     fn of(observation: &Observation<'_>) -> Option<Self> {
         let Observation { block, progress, after_ns, .. } = observation;
-        let left_ns = (block.end_ns - block.begin_ns).saturating_sub(block.helper_cpu_ns) as f64;
         // Where others run on the CPU, or none does, an interruption meets the program only by chance.
-        let share = (block.cpu_ns as f64 / left_ns.max(1.0)).min(1.0);
+        let share = share(block);
         let overhead_ns = block.helper_cpu_ns.saturating_sub(block.helper_work_ns()) as f64;
         (share >= LEAST_SHARE && *progress > 0.0).then(|| Self {
             own_ns: block.cpu_ns as f64 / progress,
@@ -56,13 +55,18 @@ impl PerUnit {
     }
 }
 
-/// The blocks of each round, by treatment, with the launch they were in.
+/// The program's share of what the interruptions left of its CPU in a block.
+pub(super) fn share(block: &Block) -> f64 {
+    let left_ns = (block.end_ns - block.begin_ns).saturating_sub(block.helper_cpu_ns) as f64;
+    (block.cpu_ns as f64 / left_ns.max(1.0)).min(1.0)
+}
+
+/// The blocks by treatment, of each round and launch: a round in which the program was started again is two.
 #[derive(Debug)]
-pub(super) struct Rounds(Vec<(Option<u64>, BTreeMap<Treatment, PerUnit>)>);
+pub(super) struct Rounds(BTreeMap<(u64, Option<u64>), BTreeMap<Treatment, PerUnit>>);
 
 impl Rounds {
     pub(super) fn of<'a>(observations: impl IntoIterator<Item = &'a Observation<'a>>) -> Self {
-        // A round in which the program was started again is two.
         let mut rounds: BTreeMap<_, BTreeMap<Treatment, PerUnit>> = BTreeMap::new();
         for observation in observations {
             if let Some(unit) = PerUnit::of(observation) {
@@ -70,7 +74,7 @@ impl Rounds {
                 rounds.entry(round).or_default().insert(observation.treatment, unit);
             }
         }
-        Self(rounds.into_iter().map(|((_, launch), blocks)| (launch, blocks)).collect())
+        Self(rounds)
     }
 
     /// What an interruption of `treatment` costs beyond a block with `none`.
@@ -88,7 +92,7 @@ impl Rounds {
             let difference = with.after_ns.zip(without.after_ns);
             difference.map_or(f64::NAN, |(with, without)| with - without)
         };
-        let both = self.0.iter().filter_map(|(_, round)| Some((round.get(&treatment)?, round.get(&bare)?)));
+        let both = self.0.values().filter_map(|round| Some((round.get(&treatment)?, round.get(&bare)?)));
         let tell = both.clone().filter(|(with, without)| by_spans(with, without).is_finite()).count();
         if 2 * tell > both.count() {
             return self.cost(treatment, bare, by_spans);
@@ -102,16 +106,20 @@ impl Rounds {
         without: Treatment,
         cost: impl Fn(&PerUnit, &PerUnit) -> f64,
     ) -> Option<InterruptionCost> {
-        let pairs = self.0.iter().filter_map(|(launch, round)| {
-            let ns = cost(round.get(&with)?, round.get(&without)?);
-            ns.is_finite().then_some((*launch, ns))
-        });
         let mut of_launches: BTreeMap<Option<u64>, Vec<f64>> = BTreeMap::new();
-        pairs.for_each(|(launch, ns)| of_launches.entry(launch).or_default().push(ns));
+        for ((_, launch), round) in &self.0 {
+            if let Some((with, without)) = round.get(&with).zip(round.get(&without)) {
+                let ns = cost(with, without);
+                if ns.is_finite() {
+                    of_launches.entry(*launch).or_default().push(ns);
+                }
+            }
+        }
         // Rounds of one launch are more alike than launches. So a launch counts once, where there are enough of them.
-        let values = match of_launches.len() {
-            ..LEAST_ROUNDS => of_launches.into_values().flatten().collect(),
-            _ => of_launches.values().map(|values| median(values)).collect::<Vec<_>>(),
+        let values: Vec<f64> = if of_launches.len() < LEAST_ROUNDS {
+            of_launches.into_values().flatten().collect()
+        } else {
+            of_launches.values().map(|values| median(values)).collect()
         };
         let values = sorted(&values);
         let MedianInterval { low, high, .. } = median_interval_sorted(&values, 0.95)?;

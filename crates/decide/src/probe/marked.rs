@@ -1,10 +1,11 @@
 //! The spans that the program marks: how far it has come, and how long those right after an interruption took.
 
 use super::ProbeError;
+use super::estimate::share;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 use swtch_measure::Block;
 use swtch_stats::median;
@@ -16,9 +17,8 @@ const LEAST_SPANS: usize = 2;
 const TIMES_TOUCHED: f64 = 2.0;
 /// Spans on several threads delay each other. Where more than this share of them is on other threads, or overlap, single ones tell nothing.
 const OTHERS: f64 = 0.1;
-
 /// Where the program had this share of what the interruptions left of its CPU, the rest was theirs, too.
-const LEAST_SHARE: f64 = 0.9;
+const ALONE_SHARE: f64 = 0.9;
 
 /// All spans so far.
 #[derive(Debug, Default)]
@@ -46,21 +46,35 @@ enum SpanLine {
 }
 
 impl Marked {
-    /// From the file that the program writes; none if there is none. A line that is being written is left out.
+    /// From the files that the program writes, one for each launch in their order; none where there is none. A line that is being written is
+    /// left out.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub(super) fn read(path: &Path) -> Result<Self, ProbeError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(Self::of(&text)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(ProbeError::Scratch(error)),
+    /// When one cannot be read.
+    pub(super) fn read(paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, ProbeError> {
+        let text = |path| match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            text => text.map_err(ProbeError::Scratch),
+        };
+        Ok(Self::of_launches(paths.into_iter().map(text).collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// Of one launch after the other. One whose single spans tell nothing spoils the others.
+    fn of_launches(texts: impl IntoIterator<Item = String>) -> Self {
+        let launches = texts.into_iter().map(|text| Self::of(&text)).filter(|launch| launch.count() > 0);
+        let launches: Vec<Self> = launches.collect();
+        let tell = launches.iter().all(|launch| !launch.in_turn.is_empty());
+        let mut all = Self::default();
+        for launch in launches {
+            all.ends_ns.extend(launch.ends_ns);
+            all.in_turn.extend(launch.in_turn.into_iter().filter(|_| tell));
         }
+        all
     }
 
     fn of(text: &str) -> Self {
         let mut ends_ns = Vec::new();
-        let mut of_names = OfNames::new();
+        let mut of_names: BTreeMap<(u64, String), Vec<(u64, u64)>> = BTreeMap::new();
         for line in text.lines() {
             match serde_json::from_str(line) {
                 Ok(SpanLine::Spans { name, tid, begin_ns, end_ns }) => {
@@ -130,60 +144,15 @@ impl Marked {
 
 /// What the interruptions of a block took that is neither their work nor the program's CPU time, ns: the way in and out, interrupts.
 fn besides_ns(block: &Block) -> f64 {
-    let length_ns = block.end_ns - block.begin_ns;
-    let left_ns = length_ns.saturating_sub(block.helper_cpu_ns);
     // Else other programs had the CPU for some of it, or none.
-    let is_alone = block.cpu_ns as f64 >= LEAST_SHARE * left_ns as f64;
+    let is_alone = share(block) >= ALONE_SHARE;
+    let length_ns = block.end_ns - block.begin_ns;
     let not_its_own_ns = if is_alone { length_ns.saturating_sub(block.cpu_ns) } else { block.helper_cpu_ns };
     not_its_own_ns.saturating_sub(block.helper_work_ns()) as f64
 }
 
-/// By thread and name, begin and end.
-type OfNames = BTreeMap<(u64, String), Vec<(u64, u64)>>;
-
-/// The spans of the commonest name and thread of each launch, where nearly all of it are on that thread and none overlaps the next.
-fn in_turn(of_names: &OfNames) -> Vec<(u64, u64)> {
-    let mut all = Vec::new();
-    for launch in launches(of_names) {
-        let spans = in_turn_of(&launch);
-        if spans.is_empty() {
-            return spans;
-        }
-        all.extend(spans);
-    }
-    all
-}
-
-/// The spans of one launch after the other: its threads mark spans while others of it do, and after those of the launch before.
-fn launches(of_names: &OfNames) -> Vec<OfNames> {
-    let range = |spans: &[(u64, u64)]| {
-        let begin_ns = spans.iter().map(|(begin, _)| *begin).min()?;
-        Some((begin_ns, spans.iter().map(|(_, end)| *end).max()?))
-    };
-    let mut ranges: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for ((tid, _), spans) in of_names {
-        if let Some((begin, end)) = range(spans) {
-            let whole = ranges.entry(*tid).or_insert((begin, end));
-            *whole = (whole.0.min(begin), whole.1.max(end));
-        }
-    }
-    let mut threads: Vec<(u64, (u64, u64))> = ranges.into_iter().collect();
-    threads.sort_unstable_by_key(|(_, range)| *range);
-    let mut found: Vec<(u64, OfNames)> = Vec::new();
-    for (tid, (begin, end)) in threads {
-        if found.last().is_none_or(|(until, _)| begin > *until) {
-            found.push((end, BTreeMap::new()));
-        }
-        let of_thread = of_names.iter().filter(|((other, _), _)| *other == tid);
-        if let Some((until, launch)) = found.last_mut() {
-            *until = end.max(*until);
-            launch.extend(of_thread.map(|(name, spans)| (name.clone(), spans.clone())));
-        }
-    }
-    found.into_iter().map(|(_, launch)| launch).collect()
-}
-
-fn in_turn_of(of_names: &OfNames) -> Vec<(u64, u64)> {
+/// The spans of the commonest name and thread, where nearly all are on that thread and none overlaps the next.
+fn in_turn(of_names: &BTreeMap<(u64, String), Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
     let Some(((tid, _), most)) = of_names.iter().max_by_key(|(_, spans)| spans.len()) else {
         return Vec::new();
     };
@@ -262,17 +231,18 @@ mod tests {
     #[test]
     fn spans_of_one_launch_after_the_other_tell() {
         let of = |from: u64| (0..10).map(|i| (from + 100 * i, from + 100 * i + 90)).collect::<Vec<_>>();
-        let text = format!("{}\n{}", line("request", 7, &of(0)), line("request", 8, &of(5_000)));
-        assert_eq!(Marked::of(&text).in_turn, [of(0), of(5_000)].concat());
+        let (first, second) = (line("request", 7, &of(0)), line("request", 8, &of(5_000)));
+        let both = format!("{second}\n{}", line("request", 9, &of(5_040)));
+        let launches = [first.clone(), second, String::new()];
+        assert_eq!(Marked::of_launches(launches).in_turn, [of(0), of(5_000)].concat());
         // A launch with two threads at once spoils the whole.
-        let both = format!("{text}\n{}", line("request", 9, &of(5_040)));
-        assert!(Marked::of(&both).in_turn.is_empty());
+        assert!(Marked::of_launches([first, both]).in_turn.is_empty());
     }
 
     #[test]
     fn the_contracts_lines_are_progress_and_no_file_is_none() {
         let text = "{\"t_ns\":5,\"event\":\"begin\"}\n{\"t_ns\":9,\"event\":\"end\"}\n";
         assert_eq!(Marked::of(text).count(), 1);
-        assert_eq!(Marked::read(Path::new("/nonexistent")).unwrap().count(), 0);
+        assert_eq!(Marked::read([PathBuf::from("/nonexistent")]).unwrap().count(), 0);
     }
 }

@@ -187,8 +187,9 @@ impl<'a> Session<'a> {
         self.plan.command.first().map_or(String::new(), |program| program.to_string_lossy().into_owned())
     }
 
-    fn spans_file(&self) -> PathBuf {
-        self.folder.path().join("spans")
+    /// Where a run of the command writes its spans: the first is number 1.
+    fn spans_file(&self, run: u64) -> PathBuf {
+        self.folder.path().join(format!("spans-{run}"))
     }
 
     fn time_is_over(&self) -> bool {
@@ -200,7 +201,7 @@ impl<'a> Session<'a> {
         if self.child.is_none() {
             let quiet = self.errors.try_clone().map_err(ProbeError::Scratch)?;
             let environment: Vec<(OsString, OsString)> =
-                vec![("SWTCH_SPANS".into(), self.spans_file().into())];
+                vec![("SWTCH_SPANS".into(), self.spans_file(self.runs + 1).into())];
             let quiet = Some(Arc::new(quiet));
             let start = CommandStart {
                 quiet,
@@ -273,6 +274,7 @@ impl<'a> Session<'a> {
             }
             watched.extend(self.block(none, Until::Passed(BLOCK_NS)));
         }
+        let pilot_began_ns = watched.first().map(|block: &Block| block.begin_ns);
         // A program that begins does what it does not do later.
         watched.drain(..watched.len() / 4);
         let ran = self.child.as_ref().map_or(Duration::ZERO, |(_, started)| started.elapsed());
@@ -284,8 +286,7 @@ impl<'a> Session<'a> {
             }
         }
         let marked = self.marked(ProgressBy::Spans)?;
-        let pilot_began_ns = watched.first().map(|block: &Block| block.begin_ns);
-        // One that ends by itself is started again anyway.
+        // A command that ends is started again in any case.
         self.startup = pilot_began_ns.filter(|_| !ended).and_then(|began_ns| marked.first_after(began_ns));
         let asked = |by| self.plan.progress.is_none_or(|asked| asked == by);
         // A run that ends within a few rounds is compared as a whole.
@@ -434,7 +435,8 @@ impl<'a> Session<'a> {
 
     /// The spans that tell its progress.
     fn marked(&self, by: ProgressBy) -> Result<Marked, ProbeError> {
-        if by == ProgressBy::Spans { Marked::read(&self.spans_file()) } else { Ok(Marked::default()) }
+        let runs = if by == ProgressBy::Spans { self.runs } else { 0 };
+        Marked::read((1..=runs).map(|run| self.spans_file(run)))
     }
 
     /// The blocks with the program's progress in them.
