@@ -3,10 +3,11 @@
 `deploy` of a manifest has for each platform:
 
 - `lambda`: `handler`, `runtime`, `memory_mb`; `gcf`: `entry_point`, `runtime`, `memory_mb`, or `how` with `container` (a Dockerfile) and `memory_mb`;
-- `knative`: `how`, which is `func` (a directory of `func`) or `image` (a Dockerfile and a service); `openfaas`: `template`.
+- `knative`: `how`, which is `func` (a directory of `func`) or `image` (a Dockerfile and a service);
+- `openfaas`: `template`, or `how` with `image` (a Dockerfile).
 
 Sources: "Control access to Lambda function URLs" (both permissions since October 2025); `gcloud functions deploy` (the second generation
-is what new functions are); `func deploy`; `faas-cli up`. `experiments/serverless/deploy_lint.py` has the platforms' own tools look at them.
+is what new functions are); `func deploy`; `faas-cli up` and `faas-cli deploy`. `experiments/serverless/deploy_lint.py` has the platforms' own tools look at them.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _knative(of: Mapping[str, str], place: str) -> list[str]:
         ]
     else:
         found = [
-            f'docker build --push -t "$REGISTRY/swtch" {place}',
+            _image(place),
             f'sed "s:IMAGE:$REGISTRY/swtch:" {place}/service.yaml | kubectl apply -f -',
             "kubectl get ksvc swtch --output 'jsonpath={.status.url}'",
         ]
@@ -139,11 +140,19 @@ def _knative(of: Mapping[str, str], place: str) -> list[str]:
 
 
 def _openfaas(of: Mapping[str, str], place: str) -> list[str]:
+    if of.get("how") == "image":
+        found = [_image(place), 'faas-cli deploy --name swtch --image "$REGISTRY/swtch"']
+    else:
+        found = [f"cd {place} && faas-cli template store pull {of['template']} && faas-cli up -f stack.yaml"]
     return [
         _registry(),
-        f"cd {place} && faas-cli template store pull {of['template']} && faas-cli up -f stack.yaml",
+        *found,
         "swtch faas tiers --invoke http://127.0.0.1:8080/function/swtch",
     ]
+
+
+def _image(place: str) -> str:
+    return f'docker build --push -t "$REGISTRY/swtch" {place}'
 
 
 def _registry() -> str:

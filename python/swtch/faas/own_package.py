@@ -171,11 +171,6 @@ def _required(of: GoPackage) -> str:
 
 
 def _java(own: OwnFunction, platform: str, into: Path) -> None:
-    if platform not in ("lambda", "knative"):
-        raise CommandError(
-            f"a function in Java is packaged for lambda and knative; {platform} calls a class of its own interface: "
-            f"let that call {own.what}, and deploy it as your build makes it"
-        )
     core = directory("java")
     (into / "lib").mkdir()
     for number, name in enumerate(filter(None, java_path().split(os.pathsep))):
@@ -190,21 +185,27 @@ def _java(own: OwnFunction, platform: str, into: Path) -> None:
         serve = ["java", "-cp", "lib/*:{built}/swtch-function-lambda/lib/*", runtime, own.what]
         _write(into, core, platform, files={"lib/": "lib"}, serve=serve, deploy={"handler": own.what})
         return
+    # Google's and OpenFaaS's own frameworks call a class of their interface, which no class of the user's has. Both take an image as well.
     _jar(java_classes(), into / "lib" / "swtch-own.jar")
     serve = ["java", "-cp", "lib/*", "swtch.own.Http", own.what]
     starts = json.dumps(serve)
     text = (core / "deploy/knative/Dockerfile").read_text()
+    text = re.sub(r"#.*\n", "", text, count=1)
     text = re.sub(r"COPY .*", "COPY lib lib", re.sub(r"CMD .*", lambda _: f"CMD {starts}", text))
     (into / "Dockerfile").write_text(text)
-    service = (core / "deploy/knative/service.yaml").read_text()
-    kept = [
-        line
-        for line in service.splitlines()
-        if "containerConcurrency" not in line and "as it measures" not in line
-    ]
-    (into / "service.yaml").write_text("\n".join(kept) + "\n")
-    files = {"lib/": "lib", "Dockerfile": "Dockerfile", "service.yaml": "service.yaml"}
-    _write(into, core, platform, files=files, serve=serve)
+    files = {"lib/": "lib", "Dockerfile": "Dockerfile"}
+    if platform == "knative":
+        service = (core / "deploy/knative/service.yaml").read_text()
+        kept = [
+            line
+            for line in service.splitlines()
+            if "containerConcurrency" not in line and "as it measures" not in line
+        ]
+        (into / "service.yaml").write_text("\n".join(kept) + "\n")
+        files["service.yaml"] = "service.yaml"
+    deploy = {"how": {"gcf": "container"}.get(platform, "image")}
+    environment = {"LISTEN_ADDRESS": "127.0.0.1:{port}"}
+    _write(into, core, platform, files=files, serve=serve, deploy=deploy, environment=environment)
 
 
 def _jar(classes: Path, into: Path) -> None:
@@ -223,6 +224,7 @@ def _write(
     files: dict[str, str] | None = None,
     serve: list[str] | None = None,
     deploy: dict[str, str] | None = None,
+    environment: dict[str, str] | None = None,
 ) -> None:
     """The manifest, of that platform only."""
     whole: dict[str, Any] = json.loads((core / MANIFEST).read_text())
@@ -230,6 +232,8 @@ def _write(
     of["files"] = files or of["files"]
     of["serve"] = serve or of["serve"]
     of["deploy"] = {**of["deploy"], **(deploy or {})}
+    if environment:
+        of["environment"] = {**of.get("environment", {}), **environment}
     shared = {key: whole[key] for key in ("build", "build_environment") if key in whole}
     path = into / MANIFEST
     path.parent.mkdir(parents=True, exist_ok=True)

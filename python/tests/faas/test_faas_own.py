@@ -7,9 +7,12 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -386,15 +389,64 @@ def test_a_package_has_the_users_function_behind_the_platforms_adapter(
         assert json.loads(done.stdout) == {"status": 200, "document": {"got": {"a": 1}}}, done.stderr
 
 
+@pytest.mark.parametrize("platform", ["gcf", "knative", "openfaas"])
+def test_a_package_in_java_is_an_image_that_answers(platform, tmp_path, monkeypatch, capsys):
+    """What the Dockerfile starts, without Docker."""
+    for tool in ("java", "javac"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not on PATH")
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("App.java").write_text(JAVA)
+    assert os.system("javac App.java") == 0
+    words = ["--platform", platform, "--out", "made"]
+    assert main(["package", "java", "--handler", "App::handle", *words]) == 0
+    printed = capsys.readouterr().out
+    last = {
+        "gcf": "gcloud run deploy swtch --region us-central1 --source made",
+        "knative": 'docker build --push -t "$REGISTRY/swtch" made',
+        "openfaas": 'faas-cli deploy --name swtch --image "$REGISTRY/swtch"',
+    }[platform]
+    assert f"  {last}" in printed and "swtch faas tiers --invoke" in printed
+    text = Path("made/Dockerfile").read_text()
+    assert Path("made/service.yaml").is_file() == (platform == "knative")
+    assert "COPY lib lib\n" in text
+    starts = json.loads(text.partition("CMD ")[2])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {**os.environ, "LISTEN_ADDRESS": f"127.0.0.1:{port}"}
+    with subprocess.Popen(starts, cwd="made", env=variables) as process:
+        try:
+            answers = [
+                asked(f"http://127.0.0.1:{port}{path}", body)
+                for path, body in (("/", b'{"a": 1}'), ("/_/health", None), ("/health/liveness", None))
+            ]
+        finally:
+            process.kill()
+    assert answers == [{"got": {"a": 1}}, "ok", "ok"]
+
+
+def asked(url, body):
+    """What it answers, once it listens."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(url, body, timeout=60) as reply:
+                return json.load(reply)
+        except urllib.error.URLError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
 def test_what_cannot_be_packaged_says_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    assert main(["package", "java", "--handler", "App::handle", "--platform", "gcf", "--out", "x"]) == 1
-    said = capsys.readouterr().err
-    assert (
-        "is packaged for lambda and knative; gcf calls a class of its own interface" in said
-        and said.count("\n") == 1
-    )
-    assert main(["package", "java", "--handler", "App::handle", "--platform", "lambda", "--out", "x"]) == 1
-    assert "there are no classes to package; compile them, or set CLASSPATH" in capsys.readouterr().err
+    for platform in ("lambda", "gcf"):
+        assert (
+            main(["package", "java", "--handler", "App::handle", "--platform", platform, "--out", "x"]) == 1
+        )
+        assert "there are no classes to package; compile them, or set CLASSPATH" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executors;
 
-/** {@code Http CLASS::METHOD}: a user's own function over HTTP, at {@code LISTEN_ADDRESS} or on all addresses at {@code PORT}, as Knative wants it. */
+/** {@code Http CLASS::METHOD}: a user's own function over HTTP, at {@code LISTEN_ADDRESS} or on all addresses at {@code PORT}, as platforms start an image. */
 public final class Http {
     private static final int THREADS = 8;
 
@@ -35,7 +35,9 @@ public final class Http {
             String answer;
             try {
                 String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
-                boolean isProbe = exchange.getRequestURI().getPath().startsWith("/health/");
+                String path = exchange.getRequestURI().getPath();
+                // OpenFaaS asks at /_/health and /_/ready.
+                boolean isProbe = path.startsWith("/health/") || path.startsWith("/_/");
                 answer = isProbe ? "\"ok\"" : function.call(body.isBlank() ? "{}" : body);
             } catch (Throwable e) {
                 status = 500;
