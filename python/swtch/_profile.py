@@ -100,6 +100,12 @@ class Profile:
         """
         return from_document(cls, json.loads(_native.load(path)), _path=Path(path))
 
+    @classmethod
+    def own(cls) -> Profile | None:
+        """This machine's Profile, as `swtch measure` keeps it; `None` where there is none. Raises as `load`."""
+        found = _native.own_profile()
+        return None if found is None else from_document(cls, json.loads(found))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the Profile to `path` and its samples next to it as `NAME.samples.parquet`, each whole or not at all.
         A device or a pipe gets the Profile only.

@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_export]
     use crate::overrides::seconds_of;
     #[pymodule_export]
-    use crate::reading::{diff, diff_profiles, summary};
+    use crate::reading::{diff, diff_profiles, own_profile, summary};
     #[pymodule_export]
     use crate::recording::record;
     #[pymodule_export]
@@ -47,7 +47,7 @@ mod _native {
     #[pymodule_export]
     use crate::sharing::shares;
     #[pymodule_export]
-    use crate::simulating::simulate;
+    use crate::simulating::{fair_class, simulate};
     #[pymodule_export]
     use crate::statistics::{estimate, holm_adjusted, median, quantiles, rank_tests, sign_flip_tests};
     #[pymodule_export]

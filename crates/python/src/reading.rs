@@ -19,6 +19,13 @@ pub(crate) fn summary(profile: String) -> PyResult<String> {
     Ok(terminal::profile(&parse(&profile)?))
 }
 
+/// This machine's Profile (JSON), where it has one.
+#[pyfunction]
+pub(crate) fn own_profile() -> PyResult<Option<String>> {
+    let own = file::read_own().map_err(|error| file_error(&error))?;
+    own.map(|profile| serde_json::to_string(&profile).map_err(mistake)).transpose()
+}
+
 /// What differs between two sides of files, as JSON; `--fail-if` gives limits.
 #[pyfunction]
 pub(crate) fn diff(

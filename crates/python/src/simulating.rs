@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use std::io;
 use std::path::PathBuf;
 use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
+use swtch_sim::policies::fair_class_of;
 use swtch_sim::{Jitter, SimError, SimulateError, WhatIf};
+use swtch_topology::host::Kernel;
 use swtch_trace::TraceError;
 
 /// What is asked for, a dict with all of these keys.
@@ -70,6 +72,12 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
     }
     let (document, _) = found.map_err(exception)?;
     serde_json::to_string(&document).map_err(mistake)
+}
+
+/// The policy that models the fair class of a kernel, by its release (`uname -r`).
+#[pyfunction]
+pub(crate) fn fair_class(release: String) -> Option<&'static str> {
+    fair_class_of(Kernel { release, ..Kernel::default() }.major_minor()?)
 }
 
 /// An error that is kept until an interpreter is attached, which can raise it.

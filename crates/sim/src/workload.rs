@@ -135,6 +135,19 @@ pub struct Team {
     pub waiting: Waiting,
     /// How the one that opened a loop waits for its end.
     pub joining: Waiting,
+    /// Whom the one that opens a loop calls.
+    pub calls: Calls,
+}
+
+/// Whom the task that opens a loop calls to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calls {
+    /// Every worker.
+    #[default]
+    All,
+    /// One, always the same, which calls the others when it comes to the loop.
+    One,
 }
 
 /// How a task waits at a barrier, or for its team.

@@ -207,6 +207,17 @@ fn cpus_share_a_groups_quota() {
     assert_eq!((group.run_ns, group.throttled_periods), (50 * MS, 2));
 }
 
+/// A CPU on which a quota holds the group is idle, and takes none of its tasks from the other one, which the group may still use.
+#[test]
+fn a_cpu_on_which_a_group_is_held_takes_none_of_its_tasks() {
+    let tasks: &[(&[Op], u8, u64)] =
+        &[(&[compute(200)], 0, 0), (&[compute(200)], 0, 0), (&[compute(200)], 0, 0), (&[compute(200)], 0, 0)];
+    let workload = grouped(tasks, vec![cgroup(1024, Some(100))], &[Some(0); 4]);
+    let outcome = outcome(2, workload, Eevdf::new());
+    assert!(outcome.stats.cgroups[0].throttled_periods >= 7, "{:?}", outcome.stats.cgroups[0]);
+    assert_eq!(outcome.stats.migrations, 0);
+}
+
 #[test]
 fn an_idle_task_gives_way_and_a_batch_task_does_not_preempt() {
     const WAKES_NS: u64 = 5 * MS + MS / 4;

@@ -5,11 +5,11 @@
 Modules: `catalogue` (the sixteen models as data), `graphs` (each network built by code: shapes, parameters and work, without any
 runtime; `onnx_model` writes it), `weights` (seeded or from files), `memory` (predicted), `runtime` (ONNX Runtime), `contract` (how any
 workload tells when its work begins and ends), `worker` (one model in a process of its own), `own_model` (of an ONNX file), `language`
-(decoders, by `graphs.decoder`). `swtch ai` is `command` with `list`, `run`, `tune`, `attach`, `why` and `gpu` (arguments in, output); `sweep` (which runs, in which order), `study` (all runs, the document after each), `one_run` (one,
+(decoders, by `graphs.decoder`). `swtch ai` is `command` with `list`, `run`, `tune`, `attach`, `why`, `predict` and `gpu` (arguments in, output); `sweep` (which runs, in which order), `study` (all runs, the document after each), `one_run` (one,
 from its cgroup to its figures) with `launch` (the workload's process), `record` (records beside it, in this process where that
 may see as much as the program) and `sampler`; `evaluate` and `over_time` (from what was seen to a row); pure: `timeline` (which tasks ran and
 waited inside inferences), `account` (where the CPUs' time went), `figures`, `summarise`, `comparisons` (tests, corrected for their
-number), `objective`, `advice`, `settings`; `inferences` (kept as spans) and `data` (as a table); `http_load` (requests to a server);
+number), `objective`, `advice`, `settings`; `pool_fit` (the work of an inference, from runs) and `pool` (how it is simulated); `inferences` (kept as spans) and `data` (as a table); `http_load` (requests to a server);
 `cuda` and `gpu_worker` (the driver of a GPU, and a workload on it); `result` (the document) and `summary` (text); `scheduler` (another one for the time of a run), `vm` and
 `in_guest` (the same in a virtual machine, and its inner side); `overhead`.
 """

@@ -13,6 +13,7 @@ from .._command import Parser, run
 from . import attach as attach_command
 from . import gpu as gpu_command
 from . import list as list_command
+from . import predict as predict_command
 from . import run as run_command
 from . import tune as tune_command
 from . import why as why_command
@@ -31,6 +32,7 @@ examples:
   swtch ai gpu                                          ways of waiting for a GPU
   swtch ai attach http://127.0.0.1:8000/predict --rate 20   a server that runs
   swtch ai why ai-study                                 what made its slowest inferences slow
+  swtch ai predict ai-study                             other threads, quotas and schedulers, simulated
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
@@ -55,7 +57,15 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (list_command, run_command, tune_command, attach_command, why_command, gpu_command):
+    for module in (
+        list_command,
+        run_command,
+        tune_command,
+        attach_command,
+        why_command,
+        predict_command,
+        gpu_command,
+    ):
         module.add_to(commands)
     return parser
 

@@ -96,6 +96,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if from != to
                 && self.kernel.cpus[from].runnable > most
                 && let Some(task) = self.policy.movable(&self.kernel, from, to)
+                && !self.is_held_on(to, task)
             {
                 most = self.kernel.cpus[from].runnable;
                 best = Some((from, task));

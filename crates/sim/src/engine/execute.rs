@@ -400,7 +400,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             (Op::Barrier { barrier }, Some(generation)) => {
                 self.objects.barriers[barrier as usize].generation == generation
             }
-            (op @ (Op::Join { .. } | Op::Attend { .. }), _) => self.team_waits(op),
+            (op @ (Op::Join { .. } | Op::Attend { .. }), _) => self.team_waits(task, op),
             _ => false,
         }
     }

@@ -226,6 +226,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         held && self.throttle(cpu, task)
     }
 
+    /// Whether a quota holds a task's group on that CPU. Balancing brings no task to such a one (`lb_throttled_hierarchy` of Linux 6.18,
+    /// kernel/sched/fair.c; `throttled_lb_pair` before).
+    pub(super) fn is_held_on(&self, cpu: usize, task: usize) -> bool {
+        !self.quotas.of_group.is_empty()
+            && self
+                .quotas
+                .binding(self.group_of(task))
+                .iter()
+                .any(|place| self.quotas.bandwidths[*place].throttled_since_ns[cpu].is_some())
+    }
+
     /// The last task of a group on a CPU has gone: the CPU gives back what it does not need (`return_cfs_rq_runtime`).
     pub(super) fn return_quota(&mut self, cpu: usize, task: usize) {
         if self.quotas.of_group.is_empty() {

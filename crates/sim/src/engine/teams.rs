@@ -2,13 +2,16 @@
 //!
 //! That is how the thread pools of ONNX Runtime, Eigen and TBB divide an operator. A thread without a CPU takes no piece, and is not waited for. One that
 //! loses its CPU with a piece in hand is: the others then wait for it, asleep or on their CPUs.
+//!
+//! ONNX Runtime's pool has one worker call the others (`RunInParallelInternal` in onnxruntime/core/platform/EigenNonBlockingThreadPool.h, 1.31: the
+//! task that dispatches is revoked where its worker has not begun it). So while that worker has no CPU, none of the others helps.
 
 use super::Engine;
 use super::execute::{StepOutcome, units};
 use crate::policy::Policy;
 use crate::program::Op;
 use crate::sink::Sink;
-use crate::workload::{Team, Waiting};
+use crate::workload::{Calls, Team, Waiting};
 
 /// A shared loop.
 #[derive(Clone, Debug)]
@@ -22,11 +25,28 @@ pub(crate) struct TeamState {
     attending: Vec<u32>,
     /// Tasks that wait for the end of one.
     joining: Vec<u32>,
+    /// The worker that calls the others: the first in the specification's order, of those that attended.
+    caller: Option<u32>,
+    /// Whether workers beside the caller know of the loop.
+    called: bool,
 }
 
 impl TeamState {
     pub(crate) fn new(spec: Team) -> Self {
-        Self { spec, left: 0, undone: 0, attending: Vec::new(), joining: Vec::new() }
+        Self {
+            spec,
+            left: 0,
+            undone: 0,
+            attending: Vec::new(),
+            joining: Vec::new(),
+            caller: None,
+            called: true,
+        }
+    }
+
+    /// Whether this worker knows of a loop with pieces that no task has taken.
+    fn has_work_for(&self, task: u32) -> bool {
+        self.left > 0 && (self.called || self.caller == Some(task))
     }
 }
 
@@ -37,15 +57,34 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Open { team, pieces } => {
                 let state = &mut self.objects.teams[team as usize];
                 (state.left, state.undone) = (pieces, pieces);
-                let (waiting, waiters) = (state.spec.waiting, std::mem::take(&mut state.attending));
-                for waiter in waiters {
-                    self.release(cpu, task, waiting, waiter);
-                }
+                state.called = state.spec.calls == Calls::All || state.caller.is_none();
+                self.tell(cpu, task, team as usize);
                 StepOutcome::Next
             }
             Op::Share { team, piece_ns } => self.share(cpu, task, team as usize, piece_ns),
-            _ if self.team_waits(op) => self.wait_in_team(cpu, task, op),
+            _ if self.team_waits(task, op) => self.wait_in_team(cpu, task, op),
+            Op::Attend { team } => {
+                let state = &mut self.objects.teams[team as usize];
+                if !std::mem::replace(&mut state.called, true) {
+                    self.tell(cpu, task, team as usize);
+                }
+                StepOutcome::Next
+            }
             _ => StepOutcome::Next,
+        }
+    }
+
+    /// Those that wait for a loop and are meant learn of it.
+    fn tell(&mut self, cpu: usize, task: usize, team: usize) {
+        let state = &mut self.objects.teams[team];
+        let (called, caller) = (state.called, state.caller);
+        let (told, others) =
+            std::mem::take(&mut state.attending).into_iter().partition(|one| called || caller == Some(*one));
+        state.attending = others;
+        let waiting = state.spec.waiting;
+        let told: Vec<u32> = told;
+        for waiter in told {
+            self.release(cpu, task, waiting, waiter);
         }
     }
 
@@ -71,10 +110,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// Whether a task at this step waits for other tasks of its team.
-    pub(super) fn team_waits(&self, op: Op) -> bool {
+    pub(super) fn team_waits(&self, task: usize, op: Op) -> bool {
         match op {
             Op::Join { team } => self.objects.teams[team as usize].undone > 0,
-            Op::Attend { team } => self.objects.teams[team as usize].left == 0,
+            Op::Attend { team } => !self.objects.teams[team as usize].has_work_for(task as u32),
             _ => false,
         }
     }
@@ -91,6 +130,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn wait_in_team(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
         let (Op::Join { team } | Op::Attend { team }) = op else { return StepOutcome::Next };
         let waiting = self.team_waiting(op).unwrap_or_default();
+        if matches!(op, Op::Attend { .. }) {
+            let caller = &mut self.objects.teams[team as usize].caller;
+            *caller = Some(caller.map_or(task as u32, |known| known.min(task as u32)));
+        }
         if waiting == Waiting::SpinYield && self.kernel.cpus[cpu].runnable > 1 {
             self.kernel.tasks[task].remaining = units(self.kernel.costs.barrier_look_ns.max(1));
             return StepOutcome::Yield;
@@ -152,6 +195,19 @@ mod tests {
         assert!(joining > block && joined > slept, "{joining} {block} {joined} {slept}");
         let (spin, spun) = mean_ms(8, "spin").unwrap();
         assert!(block < 30.0 && spin > 2.0 * block && spun > 0.3, "{block} {spin} {spun}");
+    }
+
+    #[test]
+    fn workers_help_only_while_the_one_that_calls_them_has_a_cpu() {
+        // With two threads, the one worker is the one that is called.
+        assert_eq!(mean_ms(2, "spin").unwrap(), mean_ms(2, "spin\", calls = \"one").unwrap());
+        let (all, _) = mean_ms(8, "spin").unwrap();
+        let (one, _) = mean_ms(8, "spin\", calls = \"one").unwrap();
+        assert!(one > 1.1 * all, "{one} {all}");
+        // Asleep, the worker that is called comes at once.
+        let (all, _) = mean_ms(8, "block").unwrap();
+        let (one, _) = mean_ms(8, "block\", calls = \"one").unwrap();
+        assert!(one < 1.2 * all, "{one} {all}");
     }
 
     #[test]

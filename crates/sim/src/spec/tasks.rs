@@ -4,7 +4,7 @@ use super::steps::{Names, Piece, parse};
 use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::workload::{Application, Barrier, Pipe, TaskClass, TaskSpec, Team, Waiting, Workload};
+use crate::workload::{Application, Barrier, Calls, Pipe, TaskClass, TaskSpec, Team, Waiting, Workload};
 use crate::workloads::mix::{Phase, speeds};
 use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
@@ -55,11 +55,13 @@ pub(super) struct TeamTable {
     waiting: Waiting,
     /// Without it, as `waiting`.
     joining: Option<Waiting>,
+    #[serde(default)]
+    calls: Calls,
 }
 
 impl TeamTable {
     fn team(self) -> Team {
-        Team { waiting: self.waiting, joining: self.joining.unwrap_or(self.waiting) }
+        Team { waiting: self.waiting, joining: self.joining.unwrap_or(self.waiting), calls: self.calls }
     }
 }
 
