@@ -115,6 +115,7 @@ pub fn is_in_guest() -> bool {
 pub fn run() -> io::Result<()> {
     let missing = mounts::all();
     let channel = Channel(Arc::new(Mutex::new(port()?)));
+    kept::have_random_numbers()?;
     if !is_in_guest() {
         kept::stop_and_unpack()?;
     }
