@@ -3,16 +3,23 @@
 //! [`client`] is the other side: it sends a message and reads a short answer.
 //!
 //! It answers GET and HEAD requests for a few pages and closes the connection after each answer. A client has 5 s to send its request, of at
-//! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed.
+//! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed. A [`WebConfig`] adds TLS and
+//! passwords.
 #![forbid(unsafe_code)]
 
+mod channel;
 pub mod client;
+mod web_config;
 
+pub use web_config::{WebConfig, WebConfigError};
+
+use channel::Channel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use web_config::Verdict;
 
 /// Time for a request to arrive.
 const REQUEST: Duration = Duration::from_secs(5);
@@ -57,11 +64,12 @@ pub struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
     closed_until: Option<Instant>,
+    web_config: Option<WebConfig>,
 }
 
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    channel: Channel,
     deadline: Instant,
     phase: Phase,
 }
@@ -77,14 +85,19 @@ enum Phase {
 }
 
 impl Server {
-    /// Listens on `address`.
+    /// Listens on `address`, for anyone who can connect or for those whom a configuration lets in.
     ///
     /// # Errors
     /// When the address is in use or is not this machine's.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, web_config: Option<WebConfig>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, connections: Vec::new(), closed_until: None })
+        Ok(Self { listener, connections: Vec::new(), closed_until: None, web_config })
+    }
+
+    /// Reads the configuration again when it changed. What hinders that is returned once.
+    pub fn refresh(&mut self) -> Option<WebConfigError> {
+        self.web_config.as_mut().and_then(WebConfig::refresh)
     }
 
     /// The address it listens on, with the port that the system chose for port 0.
@@ -93,6 +106,16 @@ impl Server {
     /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Whether it speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        self.web_config.as_ref().is_some_and(|config| config.tls().is_some())
+    }
+
+    /// Whether only clients with a password or a certificate see the pages.
+    pub fn is_closed(&self) -> bool {
+        self.web_config.as_ref().is_some_and(WebConfig::is_closed)
     }
 
     /// Waits for at most `timeout`, or until a signal, and does all work that does not block. `content` returns what is served, if anything.
@@ -106,7 +129,9 @@ impl Server {
         let ready = self.ready(timeout, open);
         // From the end, since one that is over is taken out.
         for index in (0..self.connections.len()).rev() {
-            if ready.get(index).is_some_and(|ready| *ready) && !self.connections[index].step(content) {
+            if ready.get(index).is_some_and(|ready| *ready)
+                && !self.connections[index].step(self.web_config.as_mut(), content)
+            {
                 self.connections.swap_remove(index);
             }
         }
@@ -121,8 +146,9 @@ impl Server {
             .connections
             .iter()
             .map(|connection| {
-                let writes = matches!(connection.phase, Phase::Response { .. });
-                PollFd::new(&connection.stream, if writes { PollFlags::OUT } else { PollFlags::IN })
+                let writes =
+                    matches!(connection.phase, Phase::Response { .. }) || connection.channel.must_write();
+                PollFd::new(connection.channel.socket(), if writes { PollFlags::OUT } else { PollFlags::IN })
             })
             .collect();
         let wanted = if open { PollFlags::IN } else { PollFlags::empty() };
@@ -146,8 +172,14 @@ impl Server {
                     if self.connections.len() >= CONNECTIONS {
                         self.make_room();
                     }
+                    let tls = self.web_config.as_ref().and_then(WebConfig::tls);
+                    let Ok(channel) = Channel::new(stream, tls) else { continue };
                     let deadline = Instant::now() + REQUEST;
-                    self.connections.push(Connection { stream, deadline, phase: Phase::Request(Vec::new()) });
+                    self.connections.push(Connection {
+                        channel,
+                        deadline,
+                        phase: Phase::Request(Vec::new()),
+                    });
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -172,20 +204,26 @@ impl Server {
 
 impl Connection {
     /// Does all work that does not block; returns whether the connection stays open.
-    fn step(&mut self, content: &mut dyn FnMut(Request<'_>) -> Option<Content>) -> bool {
+    fn step(
+        &mut self,
+        web_config: Option<&mut WebConfig>,
+        content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
+    ) -> bool {
         match &mut self.phase {
             Phase::Request(request) => {
-                let mut bytes = [0; 4096];
-                match self.stream.read(&mut bytes) {
-                    Ok(0) => return false,
-                    Ok(count) => request.extend_from_slice(&bytes[..count]),
-                    Err(error) => return would_block(&error),
-                }
-                let Some((head, body)) = response(request, content) else { return true };
+                let (head, body) = if request.is_empty() && self.channel.clears_up() {
+                    refusal("400 Bad Request: this is a server of HTTPS")
+                } else {
+                    match read_request(&mut self.channel, request, web_config, content) {
+                        Ok(Some(answer)) => answer,
+                        Ok(None) => return true,
+                        Err(()) => return false,
+                    }
+                };
                 self.deadline = Instant::now() + ANSWER;
                 self.phase = Phase::Response { head, body, sent: 0 };
                 // Most answers fit into the socket's buffer.
-                self.step(content)
+                self.step(None, content)
             }
             Phase::Response { head, body, sent } => {
                 loop {
@@ -196,23 +234,49 @@ impl Connection {
                     if rest.is_empty() {
                         break;
                     }
-                    match self.stream.write(rest) {
+                    match self.channel.write(rest) {
                         Ok(0) => return false,
                         Ok(count) => *sent += count,
                         Err(error) => return would_block(&error),
                     }
                 }
+                if let Err(error) = self.channel.finish() {
+                    return would_block(&error);
+                }
                 self.phase = Phase::Closing;
                 self.deadline = Instant::now() + FAREWELL;
-                self.stream.shutdown(Shutdown::Write).is_ok()
+                true
             }
             Phase::Closing => {
                 let mut bytes = [0; 4096];
-                match self.stream.read(&mut bytes) {
+                // Without a look at what it is.
+                match Read::read(&mut self.channel.socket(), &mut bytes) {
                     Ok(count) => count > 0,
                     Err(error) => would_block(&error),
                 }
             }
+        }
+    }
+}
+
+/// The answer, once the request is there; an error when the connection is over. All that came is read, since what TLS has unpacked makes no socket ready.
+fn read_request(
+    channel: &mut Channel,
+    request: &mut Vec<u8>,
+    mut web_config: Option<&mut WebConfig>,
+    content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
+) -> Result<Option<(Vec<u8>, Rc<[u8]>)>, ()> {
+    let mut bytes = [0; 4096];
+    loop {
+        match channel.read(&mut bytes) {
+            Ok(0) => return Err(()),
+            Ok(count) => request.extend_from_slice(&bytes[..count]),
+            Err(error) if would_block(&error) => return Ok(None),
+            Err(_) => return Err(()),
+        }
+        let answer = response(request, web_config.as_deref_mut(), content);
+        if answer.is_some() {
+            return Ok(answer);
         }
     }
 }
@@ -224,6 +288,7 @@ fn would_block(error: &io::Error) -> bool {
 /// Head and body of the response, once the request is complete or cannot become valid any more.
 fn response(
     request: &[u8],
+    web_config: Option<&mut WebConfig>,
     content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
 ) -> Option<(Vec<u8>, Rc<[u8]>)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
@@ -243,6 +308,14 @@ fn response(
     let (Some(method), Some(target)) = (parsed.method, parsed.path) else {
         return Some(refusal("400 Bad Request"));
     };
+    let mut added = String::new();
+    if let Some(config) = web_config {
+        match config.allows(header(parsed.headers, "Authorization")) {
+            Verdict::Yes => added += config.headers(),
+            Verdict::No => return Some(refusal("401 Unauthorized")),
+            Verdict::Later => return Some(refusal("429 Too Many Requests")),
+        }
+    }
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let accept = header(parsed.headers, "Accept").unwrap_or_default();
     let nothing = || Rc::from([]);
@@ -251,7 +324,7 @@ fn response(
             let packed = takes_gzip(parsed.headers).then(|| gzip(found.body.as_bytes())).flatten();
             let encoding = if packed.is_some() { "Content-Encoding: gzip\r\n" } else { "" };
             let body = packed.unwrap_or_else(|| found.body.into());
-            let more = format!("{encoding}Vary: Accept, Accept-Encoding\r\n");
+            let more = format!("{encoding}Vary: Accept, Accept-Encoding\r\n{added}");
             let head = head("200 OK", found.content_type, body.len(), &more);
             (head, if method == "GET" { body } else { nothing() })
         }
@@ -289,8 +362,13 @@ fn gzip(body: &[u8]) -> Option<Rc<[u8]>> {
 
 fn refusal(status: &str) -> (Vec<u8>, Rc<[u8]>) {
     let body = format!("{status}\n").into_bytes();
-    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
-    (head(status, "text/plain; charset=utf-8", body.len(), allow), body.into())
+    let more = match &status[..3] {
+        "401" => "WWW-Authenticate: Basic realm=\"swtch\"\r\n",
+        "405" => "Allow: GET, HEAD\r\n",
+        "429" => "Retry-After: 1\r\n",
+        _ => "",
+    };
+    (head(status, "text/plain; charset=utf-8", body.len(), more), body.into())
 }
 
 fn head(status: &str, content_type: &str, length: usize, more: &str) -> Vec<u8> {
@@ -310,7 +388,7 @@ mod tests {
             (request.path == "/metrics" && request.accept != "none")
                 .then(|| Content { content_type: "text/plain", body: "figures\n".into() })
         };
-        response(request, &mut content)
+        response(request, None, &mut content)
             .map(|(head, body)| String::from_utf8(head).unwrap() + std::str::from_utf8(&body).unwrap())
             .map(|text| text.replace('\r', ""))
     }
@@ -341,7 +419,7 @@ mod tests {
         let mut content = |_: Request<'_>| Some(Content { content_type: "text/plain", body: large.clone() });
         let mut asked = |method: &str, codings: &str| {
             let request = format!("{method} / HTTP/1.1\r\nAccept-Encoding: {codings}\r\n\r\n");
-            let (head, body) = response(request.as_bytes(), &mut content).unwrap();
+            let (head, body) = response(request.as_bytes(), None, &mut content).unwrap();
             (String::from_utf8(head).unwrap(), body)
         };
         for codings in ["gzip", "br, GZIP;q=0.5", "deflate,gzip;q=1"] {

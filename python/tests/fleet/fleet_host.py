@@ -135,8 +135,8 @@ def endpoints(count: int) -> Iterator[int]:
 
 
 @contextmanager
-def prometheus(directory: Path, port: int, machines: int) -> Iterator[str]:
-    """One that scrapes these endpoints each second and has the blocks in `directory`/data; yields its address."""
+def prometheus(directory: Path, port: int, machines: int, more: str = "") -> Iterator[str]:
+    """One that scrapes these endpoints each second and has the blocks in `directory`/data; yields its address. more: scrapes besides."""
     scrapes = "".join(
         f"""
   - job_name: swtch-{number}
@@ -145,7 +145,7 @@ def prometheus(directory: Path, port: int, machines: int) -> Iterator[str]:
         for number in range(machines)
     )
     (directory / "prometheus.yml").write_text(
-        f"global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\nscrape_configs:{scrapes}\n"
+        f"global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\nscrape_configs:{scrapes}{more}\n"
     )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

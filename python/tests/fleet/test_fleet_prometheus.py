@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
+import os
 import re
 import shutil
 import subprocess
 import threading
 import time
+import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import fleet_host
 import pytest
@@ -22,6 +25,8 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'swtc
 
 ROOT = Path(__file__).resolve().parents[3]
 DAYS, PAST, LIVE = 9, 4, 20
+HASH = "$2y$04$AFVFW5MC64d2im4Ndc2ewuNEI/Tklzs1IBhcVSraVS/pLmf9VzaXK"
+"""Of "open sesame" by `htpasswd -nbBC 4`."""
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +39,54 @@ def server(tmp_path_factory):
     fleet_host.history(directory / "history", PAST, DAYS, end - 4 * fleet_host.DAY_S, end)
     blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=360h"]
     subprocess.run([*blocks, directory / "history", directory / "data"], check=True, capture_output=True)
-    with fleet_host.endpoints(LIVE) as port, fleet_host.prometheus(directory, port, LIVE) as url:
-        yield url, end
+    with contextlib.ExitStack() as stack:
+        secured = stack.enter_context(by_tls(directory))
+        port = stack.enter_context(fleet_host.endpoints(LIVE))
+        yield stack.enter_context(fleet_host.prometheus(directory, port, LIVE, secured)), end
+
+
+@contextlib.contextmanager
+def by_tls(directory):
+    """A `swtch serve` with a certificate and a password; how it is scraped, empty where it cannot be tried."""
+    swtch = os.environ.get("SWTCH_BIN")
+    if not swtch or shutil.which("openssl") is None:
+        yield ""
+        return
+    key, certificate, web = (directory / name for name in ("server.key", "server.crt", "web.yml"))
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", *names]  # fmt: skip
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    web.write_text(
+        f"tls_server_config: {{ cert_file: server.crt, key_file: server.key }}\nbasic_auth_users: {{ prometheus: {HASH} }}\n"
+    )
+    words = [
+        swtch,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--source",
+        "procfs",
+        "--json",
+        "--web-config",
+        str(web),
+    ]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        address = urlsplit(json.loads(serving.stdout.readline())["url"])
+        assert address.scheme == "https"
+        try:
+            yield f"""
+  - job_name: by-tls
+    scheme: https
+    tls_config: {{ ca_file: {certificate} }}
+    basic_auth: {{ username: prometheus, password: open sesame }}
+    static_configs: [{{ targets: ["{address.netloc}"] }}]
+  - job_name: by-tls-without-password
+    scheme: https
+    tls_config: {{ ca_file: {certificate} }}
+    static_configs: [{{ targets: ["{address.netloc}"] }}]"""
+        finally:
+            serving.terminate()
 
 
 def answered(capsys, *words):
@@ -88,6 +139,18 @@ def test_twenty_machines_that_are_scraped(server, capsys):
         "without a price" in one for one in document["notes"]
     )
     assert services["shop/cart"]["cpu_share"]["low"] == pytest.approx(0.006, rel=0.05)
+
+
+def test_a_machine_is_scraped_by_tls_with_a_password_and_not_without(server):
+    url, _ = server
+    if not os.environ.get("SWTCH_BIN") or shutil.which("openssl") is None:
+        pytest.skip("it takes SWTCH_BIN, which names swtch, and openssl")
+    fleet_host.wait_for(url, "sum(up%7Bjob%3D%22by-tls%22%7D)", 1)
+    with urllib.request.urlopen(f"{url}/api/v1/targets", timeout=10) as reply:
+        targets = json.load(reply)["data"]["activeTargets"]
+    found = {one["labels"]["job"]: one for one in targets if one["labels"]["job"].startswith("by-tls")}
+    assert found["by-tls"]["lastError"] == "" and found["by-tls"]["health"] == "up"
+    assert "401 Unauthorized" in found["by-tls-without-password"]["lastError"]
 
 
 def test_a_server_that_takes_only_short_times_is_asked_in_parts(server, tmp_path, capsys, monkeypatch):

@@ -20,6 +20,7 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
 #[command(after_help = "Examples:\n  \
     swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
     swtch serve --listen 0.0.0.0:17982           for other machines; anyone who connects can read it\n  \
+    swtch serve --listen 0.0.0.0:17982 --web-config web.yml  by TLS, for who has a password\n  \
     swtch serve --once                           one second, to standard output\n  \
     swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n  \
     swtch serve --keep 60s --when 'wait.p99 > 20ms'  also a Trace of the last minute when tasks waited long\n  \
@@ -31,6 +32,9 @@ pub(crate) struct ServeArgs {
     /// Address and port; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS, value_parser = address)]
     pub(crate) listen: SocketAddr,
+    /// TLS, passwords and certificates of clients, by the web configuration file of Prometheus's exporters; it is read again when it changes
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    pub(crate) web_config: Option<PathBuf>,
     /// Take a snapshot at least this often, 1s to 1m; a scrape takes a new one unless the last is less than a second old
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub(crate) interval: Duration,

@@ -11,7 +11,6 @@ use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use std::collections::BTreeSet;
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
-use swtch_http::{Content, Request, Server};
+use swtch_http::{Content, Request, Server, WebConfig};
 use swtch_record::flight::{FlightRecorder, Notice};
 use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
 use swtch_report::prometheus::{
@@ -44,13 +43,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // Before programs are loaded: a port that is taken should not cost that.
-    let mut server = if args.once { None } else { Some(listen(args.listen)?) };
+    let mut server = if args.once { None } else { Some(listen(args)?) };
     let ended = interrupted_by(&[SIGINT, SIGTERM, SIGHUP]).context("cannot listen for Ctrl-C")?;
     let mut watch = Watch::begin(args)?;
     // After the capabilities were dropped: its thread needs none.
     let mut exporter = Exporter::begin(&args.otlp)?;
     let Some(server) = &mut server else { return once(&mut watch, &ended) };
-    announce(args, server.address()?, &watch)?;
+    announce(args, server, &watch)?;
     let asked = Arc::new(AtomicBool::new(false));
     if watch.flight.is_some() {
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).context("cannot listen for SIGUSR1")?;
@@ -62,6 +61,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
                 flight.dump();
             }
             say(args, flight.notices());
+        }
+        if let Some(error) = server.refresh() {
+            output::complain_text(&format!("swtch: {error}; what was read before counts"));
         }
         let period = watch.machine.period();
         server.poll(period.saturating_sub(looked.elapsed()), &mut |request| watch.page(request));
@@ -103,8 +105,10 @@ fn say(args: &ServeArgs, notices: Vec<Notice>) {
     }
 }
 
-fn listen(address: SocketAddr) -> anyhow::Result<Server> {
-    match Server::bind(address) {
+fn listen(args: &ServeArgs) -> anyhow::Result<Server> {
+    let web_config = args.web_config.as_deref().map(WebConfig::read).transpose()?;
+    let address = args.listen;
+    match Server::bind(address, web_config) {
         Ok(server) => Ok(server),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => bail!(
             "cannot listen on {address}: the port is in use, perhaps by another 'swtch serve'; choose one with --listen {}:PORT",
@@ -116,14 +120,16 @@ fn listen(address: SocketAddr) -> anyhow::Result<Server> {
     }
 }
 
-fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Result<()> {
-    if !address.ip().is_loopback() {
+fn announce(args: &ServeArgs, server: &Server, watch: &Watch) -> anyhow::Result<()> {
+    let address = server.address()?;
+    if !address.ip().is_loopback() && !server.is_closed() {
         output::complain_text(&format!(
             "swtch: anyone who can connect to {address} can read the names of this machine's cgroups and devices; --listen 127.0.0.1:{} allows only this machine",
             address.port()
         ));
     }
-    let url = format!("http://{address}/metrics");
+    let scheme = if server.is_tls() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}/metrics");
     let (recorder, why) = watch.machine.source();
     if args.json {
         let line =
