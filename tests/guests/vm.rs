@@ -342,7 +342,7 @@ read bits </proc/sys/kernel/random/entropy_avail; echo bits=$bits";
         (once(&cache()), once(&cache()), once(&cache_without_boots(home.path())));
     assert_eq!(first, second);
     assert_eq!(first, elsewhere, "another boot");
-    // The emulated processor has no instruction for random numbers; waiting for them would take seconds, or for ever.
+    // The emulated CPU has no instruction for random numbers; waiting for them would take seconds, or for ever.
     assert!(first.1.contains("\nbits=256\n"), "{first:?}");
     assert!(first.0["context_switches"].as_u64().unwrap() > 6000, "{first:?}");
     assert!(first.0["elapsed_ns"].as_u64().unwrap() > 100_000_000, "{first:?}");

@@ -62,7 +62,7 @@ impl Channel {
         if let Self::Tls(stream) = self {
             stream.flush()?;
             stream.conn.send_close_notify();
-            // What does not fit is lost with the connection, which closes next.
+            // The connection closes next, sent or not.
             let _ = stream.flush();
         }
         self.socket().shutdown(Shutdown::Write)

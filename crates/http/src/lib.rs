@@ -5,6 +5,8 @@
 //! It answers GET and HEAD requests for a few pages and closes the connection after each answer. A client has 5 s to send its request, of at
 //! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed. A [`WebConfig`] adds TLS and
 //! passwords.
+//!
+//! Modules: `channel` (a connection's bytes, by TLS or in the clear), `web_config` (the file), `client`.
 #![forbid(unsafe_code)]
 
 mod channel;

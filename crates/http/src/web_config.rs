@@ -1,4 +1,4 @@
-//! Who may connect, and how: the web configuration file of Prometheus's exporters (prometheus/exporter-toolkit, docs/web-configuration.md).
+//! TLS and passwords: the web configuration file of Prometheus's exporters (prometheus/exporter-toolkit, docs/web-configuration.md).
 //!
 //! The file and the certificates are read again when they change. While they cannot be read, what was read before counts.
 
@@ -27,7 +27,7 @@ const KNOWN: usize = 64;
 /// A hash that no password has, for users that there are not: their refusal must take as long.
 const NOBODY: &str = "$2b$10$5WQRlHqwmHqO8s8Uv7yy8uLsy9Q1vSpEk4bDDjzdXnxsxzKWMHSSm";
 
-/// Why a web configuration cannot be used. A line each.
+/// Why a web configuration cannot be used, in a line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebConfigError {
@@ -39,7 +39,7 @@ pub enum WebConfigError {
         /// Why.
         source: io::Error,
     },
-    /// A file that is no web configuration.
+    /// A file of another form.
     #[error("{path} is not a web configuration: {why}; its fields are those of Prometheus's exporters")]
     Form {
         /// The file.
@@ -110,7 +110,7 @@ pub struct WebConfig {
     path: PathBuf,
     current: Current,
     looked: Instant,
-    /// What was complained of, so that it is said once.
+    /// The last complaint: each is made once.
     complained: Option<String>,
     known: HashMap<String, String>,
     next_check: Option<Instant>,
@@ -193,7 +193,7 @@ impl WebConfig {
         &self.current.headers
     }
 
-    /// Whether who sends this header `Authorization` may see the pages.
+    /// Whether a client with this header `Authorization` may see the pages.
     pub(crate) fn allows(&mut self, authorization: Option<&str>) -> Verdict {
         if self.current.users.is_empty() {
             return Verdict::Yes;

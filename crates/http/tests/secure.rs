@@ -144,12 +144,12 @@ fn a_client_with_the_password_gets_the_page_by_tls() {
     assert_eq!(status(&nobody), "HTTP/1.1 401 Unauthorized");
     assert!(nobody.unwrap().0.contains("\r\nWWW-Authenticate: Basic realm=\"swtch\""));
     assert_eq!(status(&asked(WRONG)), "HTTP/1.1 401 Unauthorized");
-    // Guessing is slow, and who is known does not notice.
+    // Guessing is slow, and clients that are known do not notice.
     assert_eq!(status(&asked(BOB)), "HTTP/1.1 429 Too Many Requests");
     assert_eq!(status(&asked(ALICE)), "HTTP/1.1 200 OK");
     thread::sleep(Duration::from_millis(300));
     assert_eq!(status(&asked(BOB)), "HTTP/1.1 401 Unauthorized");
-    // Who speaks in the clear is told so.
+    // A client without TLS learns why.
     let mut clear = TcpStream::connect(serving.address).unwrap();
     clear.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let mut answer = String::new();

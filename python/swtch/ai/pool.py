@@ -78,7 +78,7 @@ class Pool:
 def of_times(one_ns: float, many_ns: float, threads: int) -> Pool | None:
     """By Amdahl: from the time of an inference with one thread and with several that spin, all of which had a CPU.
 
-    `None` where several are no faster, so that nothing tells what they share.
+    `None` where several take as long, so that nothing tells what they share.
     """
     shared_ns = (one_ns - many_ns) * threads / (threads - 1)
     if shared_ns <= 0.02 * one_ns:
@@ -133,7 +133,7 @@ def workers_of(trace: Trace) -> tuple[list[int], Others]:
 def specification(
     pool: Pool, threads: int, spin: bool, quota: float | None, cpus: int, seed: int
 ) -> dict[str, Any]:
-    """What `swtch.simulate` takes: endless inferences on a machine with so many CPUs.
+    """What `swtch.simulate` takes: endless inferences on a machine with this number of CPUs.
 
     quota: CPUs worth of time. seed: draws the order in which workers start, and so which of them share a CPU with the one that infers. Threads that spin
     hardly move, and much depends on where the one is that calls the others.

@@ -82,7 +82,7 @@ def fit(directory: Path, runs: Sequence[Mapping[str, Any]], profile: Profile | N
     found = pool.of_times(mean_ns(single), mean_ns(spins), many)
     if found is None:
         raise AiError(
-            f"{name}: {many} threads are no faster than one ({duration(mean_ns(spins))} and {duration(mean_ns(single))}), so nothing tells what they share"
+            f"{name}: {many} threads take as long as one ({duration(mean_ns(spins))} and {duration(mean_ns(single))}), so nothing tells what they share"
         )
     used = {"work": _ids([*single, *spins])}
     missing = []

@@ -1,6 +1,6 @@
 """`swtch ai predict`: how long an inference would take with other threads, another way of waiting, a quota or another scheduler, from a recorded study.
 
-The study's runs with one thread and with as many as CPUs give the work (`pool`); the simulator runs it. What was measured as well stands beside.
+The study's runs with one thread and with as many as CPUs give the work (`pool`); the simulator runs it. Settings that were measured as well are shown with both.
 """
 
 from __future__ import annotations

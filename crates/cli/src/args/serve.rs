@@ -20,7 +20,7 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
 #[command(after_help = "Examples:\n  \
     swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
     swtch serve --listen 0.0.0.0:17982           for other machines; anyone who connects can read it\n  \
-    swtch serve --listen 0.0.0.0:17982 --web-config web.yml  by TLS, for who has a password\n  \
+    swtch serve --listen 0.0.0.0:17982 --web-config web.yml  by TLS, with passwords\n  \
     swtch serve --once                           one second, to standard output\n  \
     swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n  \
     swtch serve --keep 60s --when 'wait.p99 > 20ms'  also a Trace of the last minute when tasks waited long\n  \

@@ -90,7 +90,7 @@ static int print(long file)
 }
 
 /*
- * A processor without instructions for random numbers leaves the kernel waiting for noise. The first program that asks for random numbers then makes
+ * A CPU without instructions for random numbers leaves the kernel waiting for noise. The first program that asks for random numbers then makes
  * some, in a loop that takes a CPU for seconds (try_to_generate_entropy in drivers/char/random.c). Where instructions are counted, the loop may
  * never end: what it looks for is that times differ by chance. Its own numbers of now, counted as chance, are good enough for a guest.
  */
