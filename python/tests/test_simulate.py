@@ -190,6 +190,24 @@ def test_callbacks_that_are_not_charged_and_replays_that_decide_nothing_are_name
     assert replayed.recorded.makespan_ns > 0 and replayed.hand_over.wakeups > 0
 
 
+def test_a_quota_is_in_a_simulated_trace_as_in_a_recorded_one():
+    """20 ms of every 100: from 0 to 20, from 100 to 120, and what is left of 50 from 200 on."""
+    task = {"name": "stopped", "cgroup": "web", "program": "compute 50ms"}
+    spec = {"jitter": "none", "machine": 1, "cgroups": {"web": {"max": "20000 100000"}}, "task": [task]}
+    found = swtch.simulate(spec, "eevdf", trace=True)
+    trace, run = found.trace("eevdf"), found.runs[0]
+    (row,) = trace.tasks.rows()
+    (group,) = trace.cgroups.rows()
+    assert row["cgroup"] == group["path"] == "/web" and group["throttled_periods"] == 2
+    assert group["throttled_ns"] == pytest.approx(160e6, rel=0.01)
+    # A task that is stopped has not asked for it.
+    assert [throttled for throttled in trace.switches["throttled"] if throttled] == [True, True]
+    assert trace.totals.context_switches.involuntary == run.involuntary == 2
+    (wait,) = [one for one in trace.waits.rows() if one["behind"] == "quota"]
+    assert (wait["of_tid"], wait["waits"]) == (row["tid"], 2)
+    assert wait["ns"] == pytest.approx(group["throttled_ns"], rel=0.01)
+
+
 def test_other_threads_go_on_meanwhile():
     count = 0
     done = threading.Event()

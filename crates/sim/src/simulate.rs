@@ -175,7 +175,7 @@ fn one(
     };
     let mut summary = Summary::of(plan, policy, &run);
     if let Some(writer) = writer {
-        writer.finish(&plan.setting.machine, &run).map_err(other)?;
+        writer.finish(&plan.setting.machine, &plan.setting.workload.cgroups, &run).map_err(other)?;
     }
     if let Err(source) = summary.check(&run, &plan.setting) {
         return Err(Failed::Impossible(Box::new(summary), source));

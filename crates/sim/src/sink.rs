@@ -33,6 +33,8 @@ pub struct SwitchEvent {
     pub next: Option<usize>,
     /// Whether the task that leaves is still runnable.
     pub prev_runnable: bool,
+    /// Whether a quota stopped it: it is runnable, and may not run.
+    pub prev_throttled: bool,
     /// What the switch itself took, ns; the scheduling class's hooks and waiting for locks are not counted.
     pub cost_ns: u64,
 }

@@ -8,14 +8,14 @@ use crate::recorded::RECORDER;
 use crate::run::PolicyRun;
 use crate::sink::{SwitchEvent, WakeEvent};
 use crate::stats::RunStats;
-use crate::workload::{TaskClass, TaskSpec};
+use crate::workload::{Cgroup, TaskClass, TaskSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, History, Sums, Tables, TaskInfo};
 use swtch_trace::check::check;
 use swtch_trace::event::{Event, Life, LifeKind, PrevState, Scheduling, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
-use swtch_trace::tables::{SchedPolicy, SwitchRow};
+use swtch_trace::tables::{CgroupRow, SchedPolicy, SwitchRow, TaskRow};
 use swtch_trace::{TraceError, Writer};
 use swtch_units::{CpuId, CpuList};
 
@@ -37,12 +37,16 @@ pub(crate) struct TraceWriter {
     tasks: Vec<NamedTask>,
     /// Tasks that have ended and whose last switch is still to come.
     ended: BTreeSet<usize>,
+    /// Whether any cgroup may be stopped.
+    has_quota: bool,
 }
 
 struct NamedTask {
     name: String,
     process: u32,
     pid: u32,
+    /// The path of its cgroup.
+    group: Option<String>,
 }
 
 fn tid(task: usize) -> u32 {
@@ -108,15 +112,17 @@ impl TraceWriter {
             cpus: machine.cpus.iter().map(|cpu| cpu.id.get()).collect(),
             tasks: Vec::new(),
             ended: BTreeSet::new(),
+            has_quota: plan.setting.workload.cgroups.iter().any(|cgroup| cgroup.quota.is_some()),
         };
-        let specs = &plan.setting.workload.tasks;
-        let leaders = leaders(specs);
+        let workload = &plan.setting.workload;
+        let leaders = leaders(&workload.tasks);
         let named = |spec: &TaskSpec| NamedTask {
             name: spec.name.clone(),
             process: spec.process,
             pid: leaders[&spec.process],
+            group: group_of(spec, &workload.cgroups),
         };
-        recorder.tasks.extend(specs.iter().map(named));
+        recorder.tasks.extend(workload.tasks.iter().map(named));
         Ok(recorder)
     }
 
@@ -163,6 +169,7 @@ impl TraceWriter {
         let (prev_tid, next_tid) = (tid_of(event.prev), tid_of(event.next));
         let switch = Switch {
             address_space_changed: processes.map(|(prev, next)| prev != next),
+            throttled: self.has_quota.then_some(event.prev_throttled),
             cost_ns: u32::try_from(event.cost_ns).ok(),
             ..Switch::bare(event.at_ns, self.cpus[event.cpu], prev_tid, next_tid, prev_state)
         };
@@ -189,7 +196,9 @@ impl TraceWriter {
         let parent_pid = parent.map_or(0, |parent| self.pid(parent));
         if parent.is_none() && at_ns == 0 {
             let (pid, comm) = (self.pid(child), self.comm(child));
-            let known = TaskInfo { tid: tid(child), pid, parent_pid: Some(0), comm, ..TaskInfo::default() };
+            let group = self.tasks.get(child).and_then(|named| named.group.clone());
+            let known =
+                TaskInfo { tid: tid(child), pid, parent_pid: Some(0), comm, group, ..TaskInfo::default() };
             self.accumulator.follow(&known);
         } else {
             self.life(at_ns, child, parent_pid, LifeKind::Fork);
@@ -224,7 +233,12 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn finish<S>(mut self, machine: &Machine, run: &PolicyRun<S>) -> Result<(), TraceError> {
+    pub(crate) fn finish<S>(
+        mut self,
+        machine: &Machine,
+        cgroups: &[Cgroup],
+        run: &PolicyRun<S>,
+    ) -> Result<(), TraceError> {
         self.accumulator.end(&mut self.rows);
         self.hand_on();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
@@ -233,7 +247,8 @@ impl TraceWriter {
         }
         let sums = self.accumulator.sums();
         let mut tables = self.accumulator.snapshot(run.makespan_ns, History::Whole, &|_| None);
-        name_all(&mut tables, &run.tasks);
+        name_all(&mut tables, &run.tasks, cgroups);
+        tables.cgroups = cgroup_rows(&tables.tasks, cgroups, &run.stats);
         add_cpu_times(&mut tables, machine, &run.stats);
         self.header.provenance.ended = if run.complete { Ended::Complete } else { Ended::Duration };
         self.header.duration_ns = run.makespan_ns;
@@ -255,7 +270,38 @@ fn leaders(specs: &[TaskSpec]) -> BTreeMap<u32, u32> {
 }
 
 /// Names and processes of all tasks, those that were forked among them, and what memory they use.
-fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
+/// The path of its cgroup, as recordings have it.
+fn group_of(spec: &TaskSpec, cgroups: &[Cgroup]) -> Option<String> {
+    cgroups.get(spec.cgroup? as usize).map(path)
+}
+
+fn path(cgroup: &Cgroup) -> String {
+    format!("/{}", cgroup.name)
+}
+
+/// The sums of each cgroup's own tasks, and for how long its quota stopped it.
+fn cgroup_rows(tasks: &[TaskRow], cgroups: &[Cgroup], stats: &RunStats) -> Vec<CgroupRow> {
+    let rows = cgroups.iter().enumerate().map(|(place, cgroup)| {
+        let stopped = stats.cgroups.get(place).filter(|_| cgroup.quota.is_some());
+        let mut row = CgroupRow {
+            path: path(cgroup),
+            throttled_periods: stopped.map(|stats| stats.throttled_periods),
+            throttled_ns: stopped.map(|stats| stats.throttled_ns),
+            ..CgroupRow::default()
+        };
+        for task in tasks.iter().filter(|task| task.cgroup.as_deref() == Some(&row.path)) {
+            row.voluntary += task.voluntary;
+            row.involuntary += task.involuntary;
+            row.run_ns += task.run_ns;
+            row.wait_ns += task.wait_ns;
+            row.tasks += 1;
+        }
+        row
+    });
+    rows.collect()
+}
+
+fn name_all(tables: &mut Tables, specs: &[TaskSpec], cgroups: &[Cgroup]) {
     let leaders = leaders(specs);
     for row in &mut tables.tasks {
         let Some(spec) = row.tid.checked_sub(FIRST_TID).and_then(|task| specs.get(task as usize)) else {
@@ -263,6 +309,7 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
         };
         row.comm.clone_from(&spec.name);
         row.pid = leaders[&spec.process];
+        row.cgroup = group_of(spec, cgroups);
         row.nice = Some(i32::from(spec.nice));
         row.policy = match spec.class {
             TaskClass::Normal => None,
@@ -301,7 +348,7 @@ fn fill(header: &mut Header, sums: Sums, stats: &RunStats) {
         idle: Some(times.idle_ns),
         ..CpuTime::default()
     };
-    for table in ["switches", "tasks", "cpus", "wakes", "preemptions", "histograms", "intervals"] {
+    for table in ["switches", "tasks", "cpus", "cgroups", "wakes", "preemptions", "histograms", "intervals"] {
         header.sources.insert(table.to_owned(), RECORDER.to_owned());
     }
     let cost = "the simulated switch itself, without the scheduling class's hooks";

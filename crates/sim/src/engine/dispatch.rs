@@ -12,9 +12,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// The running task leaves the handling CPU, if any; the next one comes. `leaving` is why it cannot go on, if it cannot.
     pub(super) fn schedule(&mut self, cpu: usize, leaving: Option<Departure>) {
         let prev = self.kernel.current(cpu);
-        if let Some(task) = prev {
-            self.put_prev(cpu, task, leaving);
-        }
+        let throttled = prev.is_some_and(|task| self.put_prev(cpu, task, leaving));
         self.need_resched = false;
         let mut next = self.pick(cpu);
         if next.is_none() && self.new_idle_balance(cpu) {
@@ -47,6 +45,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             prev,
             next,
             prev_runnable: leaving.is_none(),
+            prev_throttled: throttled && leaving.is_none(),
             cost_ns: direct_ns,
         });
         if let Some(task) = next {
@@ -60,7 +59,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.policy.pick_next(&mut self.kernel, cpu)
     }
 
-    fn put_prev(&mut self, cpu: usize, task: usize, leaving: Option<Departure>) {
+    /// Whether a quota stops it.
+    fn put_prev(&mut self, cpu: usize, task: usize, leaving: Option<Departure>) -> bool {
         // A quota that is used up binds the others of the group, too.
         let is_throttled = self.charge_quota(cpu, task) && self.throttle(cpu, task);
         let leaving = leaving.or(is_throttled.then_some(Departure::Throttle));
@@ -92,6 +92,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             self.count_in_groups(task, false);
             self.return_quota(cpu, task);
         }
+        is_throttled
     }
 
     fn set_next(&mut self, cpu: usize, task: usize, prev: Option<usize>) {
