@@ -41,6 +41,21 @@ def test_onnxruntime(tmp_path: Path) -> None:
     assert run_workload(command).status == 2
 
 
+def test_llama_cpp(tmp_path: Path) -> None:
+    for package in ("xllamacpp", "gguf"):
+        pytest.importorskip(package, reason=f"{package} is not installed; tools/setup test installs it")
+    command = [sys.executable, EXAMPLES / "llama_cpp_workload.py"]
+    ended = run_workload([*command, "--threads", "2", "--spin", "0"], THREE)
+    kept(ended)
+    assert ended.said.ready["runtime"] == "llama.cpp" and ended.said.ready["poll"] == 0
+    assert ended.said.metrics["inferences"] == 3 and ended.said.metrics["first_token_ns"] > 0
+    # A token begins when the one before it has come.
+    assert ended.said.begin_ns[1:] == ended.said.end_ns[:-1]
+
+    ended = run_workload([*command, tmp_path / "missing.gguf"])
+    assert ended.status == 1 and "missing.gguf cannot be loaded" in ended.said.error
+
+
 def test_pytorch_missing(tmp_path: Path) -> None:
     program = f"import sys, runpy; sys.modules['torch'] = None; sys.argv = ['x']; runpy.run_path({str(EXAMPLES / 'pytorch_workload.py')!r}, run_name='__main__')"
     ended = run_workload([sys.executable, "-c", program])
