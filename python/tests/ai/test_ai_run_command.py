@@ -15,7 +15,7 @@ from command_examples import GUIDES, ROOT, all_examples, installed
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
 from swtch._program import binary
-from swtch.ai import attach, evaluate, overhead, own_model, run, runtime, study, tune, why
+from swtch.ai import attach, evaluate, overhead, own_model, predict, run, runtime, study, tune, why
 from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
@@ -38,6 +38,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(why.result, "read", lambda path: {})
     monkeypatch.setattr(why, "_recorded", lambda directory, document, chosen: explained)
     monkeypatch.setattr(attach, "run", lambda options: print("Waiting.") or 0)
+    monkeypatch.setattr(predict, "run", lambda options: print("t2.spin is fastest.") or 0)
     monkeypatch.setattr(why, "_said", lambda *arguments: "{}" if "--json" in arguments else "Waiting.\n\n")
     ran = []
 
@@ -74,7 +75,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(module, "need_models", lambda device: None)
     monkeypatch.setattr(tune.vm, "compare", lambda *arguments: {"text": "In a virtual machine ..."})
     assert main(words) == 0, capsys.readouterr().err
-    assert bool(ran) == (words[0] not in ("list", "why", "gpu", "attach"))
+    assert bool(ran) == (words[0] not in ("list", "why", "gpu", "attach", "predict"))
     assert capsys.readouterr().out.strip()
 
 

@@ -197,17 +197,31 @@ mod tests {
         assert!(block < 30.0 && spin > 2.0 * block && spun > 0.3, "{block} {spin} {spun}");
     }
 
+    /// The same of three threads, of which the worker that is called shares a CPU with the one that opens loops.
+    fn beside_the_called_ms(calls: &str) -> f64 {
+        let worker = "background = true\nprogram = \"forever { attend pool; share pool 250us }\"\n";
+        let text = format!(
+            "[teams]\npool = {{ waiting = \"spin\", calls = \"{calls}\" }}\n[[task]]\nname = \"main\"\ncpus = [0]\n\
+             program = \"compute 1ms; loop 20 {{ loop 20 {{ open pool 8; share pool 250us; join pool }} }}\"\n\
+             [[task]]\nname = \"called\"\ncpus = [0]\n{worker}[[task]]\nname = \"other\"\ncpus = [1]\n{worker}",
+        );
+        let machine = Machine::uniform(2);
+        let workload = Spec::read("team.toml", &text).unwrap().workload(&machine).unwrap();
+        let setting = Setting { machine, costs: Costs::typical(), workload, options: Options::default() };
+        run(&setting, "eevdf", Nothing).unwrap().makespan_ns as f64 / 20.0 / 1e6
+    }
+
     #[test]
     fn workers_help_only_while_the_one_that_calls_them_has_a_cpu() {
         // With two threads, the one worker is the one that is called.
         assert_eq!(mean_ms(2, "spin").unwrap(), mean_ms(2, "spin\", calls = \"one").unwrap());
-        let (all, _) = mean_ms(8, "spin").unwrap();
-        let (one, _) = mean_ms(8, "spin\", calls = \"one").unwrap();
-        assert!(one > 1.1 * all, "{one} {all}");
+        // The third has a CPU of its own, and half of the time nobody calls it.
+        let (all, one) = (beside_the_called_ms("all"), beside_the_called_ms("one"));
+        assert!((38.0..46.0).contains(&all) && one > 1.2 * all, "{all} {one}");
         // Asleep, the worker that is called comes at once.
         let (all, _) = mean_ms(8, "block").unwrap();
         let (one, _) = mean_ms(8, "block\", calls = \"one").unwrap();
-        assert!(one < 1.2 * all, "{one} {all}");
+        assert!(one < 1.5 * all, "{one} {all}");
     }
 
     #[test]
