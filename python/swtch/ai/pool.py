@@ -16,7 +16,7 @@ from typing import Any
 from .._trace import Trace
 
 LOOPS = 50.0
-"""In an inference, where no run tells. With 25 or 100, times of the two models in docs/results/ai.md differ by less than a tenth."""
+"""In an inference, where no run tells. With 25 or 100 the times of `llm-15m.token` in docs/results/ai.md differ by less than a tenth."""
 _CLASSES = (4e3, 32e3, 256e3)
 """Borders between loops that are simulated alike, by the time that a worker spends in one, ns. Shorter ones are over before it comes."""
 _PERIOD_US = 100_000

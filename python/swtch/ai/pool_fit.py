@@ -44,99 +44,113 @@ class Fitted:
     """What no run tells, and why."""
 
 
-def fit(directory: Path, runs: Sequence[Mapping[str, Any]], profile: Profile | None, policy: str) -> Fitted:
-    """The work of an inference. Raises `AiError` where the runs do not tell it."""
+@dataclass(frozen=True)
+class _Runs:
+    """Those of a study that tell the work, all without a quota."""
+
+    cpus: int
+    threads: int
+    """Of the runs with several."""
+    like: Settings
+    single: list[Mapping[str, Any]]
+    spins: list[Mapping[str, Any]]
+    blocks: list[Mapping[str, Any]]
+    ask: str
+    """The command that makes such runs."""
+
+
+def _chosen(runs: Sequence[Mapping[str, Any]]) -> _Runs:
+    """Raises `AiError` where runs are missing."""
     name = runs[0]["workload"]["name"]
     known = [one for one in runs if (one["facts"] or {}).get("runtime") == RUNTIME]
     if not known:
         raise AiError(
             f"{name}: only the pool of {RUNTIME} can be predicted, and its runs do not name it; give a study of a model"
         )
-    like = replace(
-        from_document(known[0]["settings"]),
-        inter_op_threads=1,
-        pinned=None,
-        co_located=1,
-        device="cpu",
-        scheduler="stock",
-    )
-    plain = [one for one in known if is_like(from_document(one["settings"]), like)]
-    cpus = max((one["cpu"]["cpu_count"] for one in plain if one["cpu"]), default=os.cpu_count() or 1)
-    free = [one for one in plain if one["settings"]["cpu_quota"] is None]
-    ask = f"swtch ai run {runs[0]['workload']['slug']} --threads 1,{max(2, cpus)} --spin on,off"
+    like = Settings(batch=known[0]["settings"]["batch"])
+    alike = [one for one in known if is_like(from_document(one["settings"]), like)]
+    cpus = max((one["cpu"]["cpu_count"] for one in alike if one["cpu"]), default=os.cpu_count() or 1)
     if cpus < 2:
         raise AiError(f"{name} ran on one CPU; nothing tells what its threads would share")
-    single = [one for one in free if one["settings"]["threads"] == 1]
-    many = max(
-        (
-            one["settings"]["threads"]
-            for one in free
-            if 1 < one["settings"]["threads"] <= cpus and one["settings"]["spinning"]
-        ),
-        default=0,
-    )
-    spins = [one for one in free if one["settings"]["threads"] == many and one["settings"]["spinning"]]
-    if not single or not spins:
-        lacks = "1 thread" if not single else f"2 to {cpus} threads that spin"
+    free = [one for one in alike if one["settings"]["cpu_quota"] is None]
+
+    def of(threads: int, spinning: Sequence[bool]) -> list[Mapping[str, Any]]:
+        wanted = [(threads, one) for one in spinning]
+        return [one for one in free if (one["settings"]["threads"], one["settings"]["spinning"]) in wanted]
+
+    many = [one["settings"]["threads"] for one in free if one["settings"]["spinning"]]
+    threads = max((one for one in many if 1 < one <= cpus), default=0)
+    ask = f"swtch ai run {runs[0]['workload']['slug']} --threads 1,{cpus} --spin on,off"
+    found = _Runs(cpus, threads, like, of(1, (True, False)), of(threads, (True,)), of(threads, (False,)), ask)
+    if not found.single or not found.spins:
+        lacks = "1 thread" if not found.single else f"2 to {cpus} threads that spin"
         raise AiError(f"{name}: the study has no complete run with {lacks}; {ask}")
-    found = pool.of_times(mean_ns(single), mean_ns(spins), many)
+    return found
+
+
+def fit(directory: Path, runs: Sequence[Mapping[str, Any]], profile: Profile | None, policy: str) -> Fitted:
+    """The work of an inference. Raises `AiError` where the runs do not tell it."""
+    chosen = _chosen(runs)
+    single_ns, many_ns = mean_ns(chosen.single), mean_ns(chosen.spins)
+    found = pool.of_times(single_ns, many_ns, chosen.threads)
     if found is None:
         raise AiError(
-            f"{name}: {many} threads take as long as one ({duration(mean_ns(spins))} and {duration(mean_ns(single))}), so nothing tells what they share"
+            f"{runs[0]['workload']['name']}: {chosen.threads} threads take as long as one ({duration(many_ns)} and {duration(single_ns)}), "
+            "so nothing tells what they share"
         )
-    used = {"work": _ids([*single, *spins])}
-    missing = []
-    blocks = [one for one in free if one["settings"]["threads"] == many and not one["settings"]["spinning"]]
-    for one in [*spins, *blocks]:
-        if one["trace"] is None or not (directory / one["trace"]).exists():
+    used = {"work": _ids([*chosen.single, *chosen.spins])}
+    for one in [*chosen.spins, *chosen.blocks]:
+        seen = _seen(directory, one)
+        if seen is None:
             continue
-        slices, others = pool.workers_of(Trace.load(directory / one["trace"]))
-        if one in spins:
+        slices, others = seen
+        if one in chosen.spins:
             found = replace(found, others=found.others or others)
         elif "loops" not in used:
-            found = pool.with_loops(found, slices, one["inferences"], many)
+            found = pool.with_loops(found, slices, one["inferences"], chosen.threads)
             used["loops"] = [one["id"]]
-    found = _as_measured(found, mean_ns(single), mean_ns(spins), many, cpus, profile, policy)
+    by = _Simulator(chosen.cpus, profile, policy)
+    found = _as_measured(found, single_ns, many_ns, chosen.threads, by)
+    missing = []
     if found.others is None:
-        missing.append(
-            {
-                "what": "others",
-                "why": "no run with threads that spin was recorded; other programs are left out",
-            }
-        )
-    if blocks:
-        found = _with_wakes(found, many, mean_ns(blocks), cpus, profile, policy)
-        used["wake_ns"] = _ids(blocks)
+        why = "no run with threads that spin was recorded switch by switch; other programs are left out"
+        missing.append({"what": "others", "why": why})
+    if chosen.blocks:
+        found = _with_wakes(found, chosen.threads, mean_ns(chosen.blocks), by)
+        used["wake_ns"] = _ids(chosen.blocks)
     else:
-        missing.append(
-            {
-                "what": "blocking",
-                "why": f"no run with {many} threads that block tells what waking them takes; {ask}",
-            }
-        )
-    return Fitted(found, like, cpus, used, missing)
+        why = f"no run with {chosen.threads} threads that block tells what waking them takes; {chosen.ask}"
+        missing.append({"what": "blocking", "why": why})
+    return Fitted(found, chosen.like, chosen.cpus, used, missing)
 
 
-def _as_measured(
-    of: pool.Pool,
-    one_ns: float,
-    many_ns: float,
-    threads: int,
-    cpus: int,
-    profile: Profile | None,
-    policy: str,
-) -> pool.Pool:
+def _seen(directory: Path, run: Mapping[str, Any]) -> tuple[list[int], pool.Others] | None:
+    """What the recording of a run tells, where it has single switches."""
+    if run["trace"] is None or not (directory / run["trace"]).exists():
+        return None
+    trace = Trace.load(directory / run["trace"])
+    return pool.workers_of(trace) if "switches" in trace.tables else None
+
+
+@dataclass(frozen=True)
+class _Simulator:
+    """How the runs that are there are simulated."""
+
+    cpus: int
+    profile: Profile | None
+    policy: str
+
+    def each_ns(self, of: pool.Pool, threads: int, spin: bool) -> float:
+        """The time of an inference."""
+        asked = pool.specification(of, threads, spin, None, self.cpus, 1)
+        about_ns = of.serial_ns + of.shared_ns
+        return each_ns(simulated(asked, self.policy, self.profile, about_ns, None, 1))
+
+
+def _as_measured(of: pool.Pool, one_ns: float, many_ns: float, threads: int, by: _Simulator) -> pool.Pool:
     """With the work with which the runs that it was taken from come out: interruptions by others are in their times as well."""
     for _ in range(2):
-        off = [
-            wanted
-            - each_ns(
-                simulated(
-                    pool.specification(of, count, True, None, cpus, 1), policy, profile, one_ns, None, 1
-                )
-            )
-            for count, wanted in ((1, one_ns), (threads, many_ns))
-        ]
+        off = [one_ns - by.each_ns(of, 1, True), many_ns - by.each_ns(of, threads, True)]
         shared_ns = of.shared_ns + (off[0] - off[1]) * threads / (threads - 1)
         serial_ns = of.serial_ns + of.shared_ns + off[0] - shared_ns
         if shared_ns <= 0 or serial_ns < 0:
@@ -146,15 +160,12 @@ def _as_measured(
     return of
 
 
-def _with_wakes(
-    of: pool.Pool, threads: int, measured_ns: float, cpus: int, profile: Profile | None, policy: str
-) -> pool.Pool:
+def _with_wakes(of: pool.Pool, threads: int, measured_ns: float, by: _Simulator) -> pool.Pool:
     """With the time that calling a sleeping worker takes: the one by which the run that blocks comes out."""
     low, high = 0.0, _MOST_WAKE_NS
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        asked = pool.specification(of.waking_in(middle), threads, False, None, cpus, 1)
-        if each_ns(simulated(asked, policy, profile, measured_ns, None, 1)) < measured_ns:
+        if by.each_ns(of.waking_in(middle), threads, False) < measured_ns:
             low = middle
         else:
             high = middle
@@ -169,6 +180,7 @@ def simulated(
     quota: float | None,
     seed: int,
 ) -> Run:
+    """One run. about_ns: of an inference, which with the quota decides for how long. Raises `WrongUsage` for a policy that there is not."""
     least, most = _SECONDS
     if quota is not None:
         least, about_ns = _QUOTA_SECONDS, about_ns / min(1.0, quota)
@@ -176,11 +188,11 @@ def simulated(
     try:
         return simulate(asked, policy, profile=profile, seed=seed, duration=seconds).runs[0]
     except UsageError as error:
-        # Such as a policy that there is not.
         raise WrongUsage(str(error)) from None
 
 
 def count(one: Run) -> int:
+    """Inferences. Raises `AiError` for none."""
     if one.request_ns is None or one.request_ns.count == 0:
         raise AiError(
             "no inference came to its end in the simulator; the quota leaves too little, or the model takes longer than 20 s"

@@ -28,6 +28,8 @@ from .settings import Settings, from_document
 
 SEEDS = 6
 """Of each setting; their median has an interval of 95 %."""
+_COMES_OUT = 0.05
+"""A run that the work was taken from comes out within this share."""
 
 _EXAMPLES = """\
 examples:
@@ -106,11 +108,12 @@ def run(options: argparse.Namespace) -> int:
     study = result.read(options.study)
     progress = Progress()
     profile, named = _profile(options.profile)
-    policies = options.policies or [_native.fair_class(study["host"]["kernel"]["release"]) or "eevdf"]
+    own = _native.fair_class(study["host"]["kernel"]["release"]) or "eevdf"
+    policies = options.policies or [own]
     documents = []
     for runs in _by_workload(study["runs"]):
         slug = runs[0]["workload"]["slug"]
-        fitted = fit(directory, runs, profile, policies[0])
+        fitted = fit(directory, runs, profile, own)
         threads = options.threads or [fitted.cpus, 2 * fitted.cpus]
         wanted = [
             Wanted(count, spin, quota, policy)
@@ -120,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         for number, one in enumerate(wanted):
             progress.show(f"{slug}: simulating {number + 1} of {len(wanted)}")
             rows.append(predicted(fitted, one, profile))
-        documents.append(_document(fitted, runs, rows, named))
+        documents.append(_document(fitted, runs, rows, named, own))
     progress.clear()
     if options.json:
         print(
@@ -188,14 +191,18 @@ def _by_workload(runs: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str
 
 
 def _document(
-    fitted: Fitted, runs: Sequence[Mapping[str, Any]], rows: Sequence[dict[str, Any]], profile: str | None
+    fitted: Fitted,
+    runs: Sequence[Mapping[str, Any]],
+    rows: Sequence[dict[str, Any]],
+    profile: str | None,
+    own: str,
 ) -> dict[str, Any]:
-    """A model of the answer, with what was measured beside what was predicted."""
+    """A model of the answer, with what was measured beside what was predicted. own: the policy that was measured."""
     used = {one for group in fitted.used.values() for one in group}
     for row in rows:
         like = from_document(row["settings"])
         same = [one for one in runs if from_document(one["settings"]) == like]
-        measured = mean_ns(same) if same and row["policy"] == rows[0]["policy"] else None
+        measured = mean_ns(same) if same and row["policy"] == own else None
         known = measured is not None and row["mean_ns"] is not None
         row |= {
             "measured_ns": measured,
@@ -229,7 +236,7 @@ def _text(document: Mapping[str, Any]) -> str:
             duration(mean["median"]), f"{duration(mean['ci_low'])} to {duration(mean['ci_high'])}",
             duration(row["p50_ns"]), duration(row["p99_ns"]), duration(row["cpu_ns"]), figure(row["voluntary"]), figure(row["involuntary"]),
             "" if known is None else duration(known),
-            "" if known is None else "taken from it" if row["taken_from_it"] else f"{row['off']:+.0%}".replace("%", " %"),
+            "" if known is None else _off(row),
         ])  # fmt: skip
     header = [
         "settings",
@@ -270,6 +277,13 @@ def _text(document: Mapping[str, Any]) -> str:
             )
         )
     return "\n".join(lines) + "\n"
+
+
+def _off(row: Mapping[str, Any]) -> str:
+    """How far a prediction is off; of a run that it was taken from only where it does not come out."""
+    if row["taken_from_it"] and abs(row["off"]) < _COMES_OUT:
+        return "taken from it"
+    return f"{row['off']:+.0%}".replace("%", " %")
 
 
 def _answer(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
