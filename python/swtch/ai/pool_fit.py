@@ -113,8 +113,8 @@ def fit(directory: Path, runs: Sequence[Mapping[str, Any]], profile: Profile | N
     found = _as_measured(found, single_ns, many_ns, chosen.threads, by)
     missing = []
     if found.others is None:
-        why = "no run with threads that spin was recorded switch by switch; other programs are left out"
-        missing.append({"what": "others", "why": why})
+        why = "no run with threads that spin was recorded switch by switch"
+        missing.append({"what": "what other programs do", "why": why})
     if chosen.blocks:
         found = _with_wakes(found, chosen.threads, mean_ns(chosen.blocks), by)
         used["wake_ns"] = _ids(chosen.blocks)

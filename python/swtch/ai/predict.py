@@ -226,6 +226,9 @@ def _document(
 
 def _text(document: Mapping[str, Any]) -> str:
     rows = [row for row in document["rows"] if row["mean_ns"] is not None]
+    missing = [f"Not predicted: {one['what']}, {one['why']}" for one in document["unavailable"]]
+    if not rows:
+        return "".join(f"{line}\n" for line in missing)
     lines = [_answer(document, rows), ""]
     shown = []
     for row in rows:
@@ -267,7 +270,7 @@ def _text(document: Mapping[str, Any]) -> str:
     lines.append(
         f"Costs of switches: {document['profile'] or 'those of an ordinary server; swtch measure makes a Profile of this machine'}."
     )
-    lines += [f"Not predicted: {one['what']}, {one['why']}" for one in document["unavailable"]]
+    lines += missing
     off = sorted(abs(row["off"]) for row in rows if row["off"] is not None and not row["taken_from_it"])
     if off:
         settings = "1 other setting was" if len(off) == 1 else f"{len(off)} other settings were"

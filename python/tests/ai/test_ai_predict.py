@@ -79,7 +79,7 @@ def test_loops_have_the_sizes_at_which_workers_ran():
 
 def test_the_runs_that_it_is_taken_from_come_out():
     found = fitted(STUDY)
-    assert found.cpus == 2 and [one["what"] for one in found.missing] == ["others"]
+    assert found.cpus == 2 and [one["what"] for one in found.missing] == ["what other programs do"]
     for threads, spin, measured in ((1, True, 4.0), (2, True, 2.5), (2, False, 3.2)):
         asked = pool.specification(found.pool, threads, spin, None, 2, 7)
         each_ns = pool_fit.each_ns(pool_fit.simulated(asked, "eevdf", None, 4e6, None, 7))
@@ -125,9 +125,14 @@ def test_what_tells_nothing_is_one_line(runs, said):
 
 def test_without_a_run_that_blocks_blocking_is_not_predicted():
     found = fitted(STUDY[:2])
-    assert [one["what"] for one in found.missing] == ["others", "blocking"]
+    assert [one["what"] for one in found.missing] == ["what other programs do", "blocking"]
     row = predict.predicted(found, predict.Wanted(4, False, None, "eevdf"), None)
     assert row["mean_ns"] is None and row["voluntary"] is None
+    document = predict._document(found, STUDY[:2], [row], None, "eevdf")
+    assert predict._text(document).splitlines() == [
+        "Not predicted: what other programs do, no run with threads that spin was recorded switch by switch",
+        "Not predicted: blocking, no run with 2 threads that block tells what waking them takes; swtch ai run m --threads 1,2 --spin on,off",
+    ]
 
 
 def test_what_was_measured_stands_beside_what_is_predicted(tmp_path, capsys, monkeypatch):
