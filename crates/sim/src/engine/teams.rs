@@ -215,7 +215,7 @@ mod tests {
     fn workers_help_only_while_the_one_that_calls_them_has_a_cpu() {
         // With two threads, the one worker is the one that is called.
         assert_eq!(mean_ms(2, "spin").unwrap(), mean_ms(2, "spin\", calls = \"one").unwrap());
-        // The third has a CPU of its own, and half of the time nobody calls it.
+        // The third has a CPU of its own, and half of the time it is not called.
         let (all, one) = (beside_the_called_ms("all"), beside_the_called_ms("one"));
         assert!((38.0..46.0).contains(&all) && one > 1.2 * all, "{all} {one}");
         // Asleep, the worker that is called comes at once.
