@@ -6,7 +6,7 @@
  *   device_map read /sys/bus/pci/devices/ADDRESS/resource2    prints what is there after a length of eight bytes, and no more than that
  *
  *   device_map mix /dev/urandom                               has what was written there count in random numbers at once, not within a minute
- *   device_map count /dev/urandom                             has the kernel take its random numbers for good ones from here on
+ *   device_map count /dev/urandom                             has the kernel take its random numbers for good ones
  *
  * pvpanic: docs/specs/pvpanic.txt; the memory of ivshmem: docs/specs/ivshmem-spec.txt (QEMU 7.2). Linux maps a device's memory by that file of
  * sysfs (Documentation/PCI/sysfs-pci.rst).
@@ -16,9 +16,9 @@
  * machine have no headers for a program without a library.
  */
 #if defined(__x86_64__)
-enum { call_read = 0, call_write = 1, call_mmap = 9, call_ioctl = 16, call_exit_group = 231, call_openat = 257 };
+enum { call_write = 1, call_mmap = 9, call_ioctl = 16, call_exit_group = 231, call_openat = 257 };
 #elif defined(__aarch64__)
-enum { call_ioctl = 29, call_openat = 56, call_read = 63, call_write = 64, call_exit_group = 94, call_mmap = 222 };
+enum { call_ioctl = 29, call_openat = 56, call_write = 64, call_exit_group = 94, call_mmap = 222 };
 #endif
 
 enum { page_bytes = 4096, header_bytes = 8 };
@@ -91,16 +91,15 @@ static int print(long file)
 
 /*
  * A CPU without instructions for random numbers leaves the kernel waiting for noise. The first program that asks for random numbers then makes
- * some, in a loop that takes a CPU for seconds (try_to_generate_entropy in drivers/char/random.c). Where instructions are counted, the loop may
- * never end: what it looks for is that times differ by chance. Its own numbers of now, counted as chance, are good enough for a guest.
+ * some, in a loop that takes a CPU for seconds (try_to_generate_entropy in drivers/char/random.c; reading /dev/urandom is enough). Where instructions
+ * are counted, the loop may never end: what it looks for is that times differ by chance. So zeros count as chance. What the kernel has mixed in before
+ * stays, and a guest that goes on from a kept boot mixes in numbers of its own.
  */
 static int count_as_random(long file)
 {
-	struct { int bits, bytes; unsigned char key[key_bytes]; } pool = { key_bytes * 8, key_bytes, { 0 } };
+	const struct { int bits, bytes; unsigned char key[key_bytes]; } pool = { key_bytes * 8, key_bytes, { 0 } };
 
-	if (call(call_read, file, (long)pool.key, key_bytes, 0, 0, 0) != key_bytes)
-		return 8;
-	return call(call_ioctl, file, add_entropy, (long)&pool, 0, 0, 0) ? 9 : 0;
+	return call(call_ioctl, file, add_entropy, (long)&pool, 0, 0, 0) ? 8 : 0;
 }
 
 /* The exit status says where it failed. */
