@@ -80,6 +80,7 @@ def by_tls(directory):
     scheme: https
     tls_config: {{ ca_file: {certificate} }}
     basic_auth: {{ username: prometheus, password: open sesame }}
+    metric_relabel_configs: [{{ source_labels: [__name__], regex: "swtch_.*", action: drop }}]
     static_configs: [{{ targets: ["{address.netloc}"] }}]
   - job_name: by-tls-without-password
     scheme: https

@@ -104,6 +104,9 @@ pub fn furnished() -> super::Home {
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
     fs::write(home.path().join("kinds.json"), kinds).unwrap();
     write_texts(home.path());
+    // Of "open sesame", by htpasswd.
+    let hash = "$2y$04$AFVFW5MC64d2im4Ndc2ewuNEI/Tklzs1IBhcVSraVS/pLmf9VzaXK";
+    fs::write(home.path().join("web.yml"), format!("basic_auth_users:\n  prometheus: {hash}\n")).unwrap();
     for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(home.path().join(folder)).unwrap();
     }
