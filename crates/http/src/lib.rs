@@ -86,6 +86,9 @@ enum Phase {
     Closing,
 }
 
+/// Head and body of an answer.
+type Answer = (Vec<u8>, Rc<[u8]>);
+
 impl Server {
     /// Listens on `address`, for anyone who can connect or for those whom a configuration lets in.
     ///
@@ -267,7 +270,7 @@ fn read_request(
     request: &mut Vec<u8>,
     mut web_config: Option<&mut WebConfig>,
     content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
-) -> Result<Option<(Vec<u8>, Rc<[u8]>)>, ()> {
+) -> Result<Option<Answer>, ()> {
     let mut bytes = [0; 4096];
     loop {
         match channel.read(&mut bytes) {
@@ -292,7 +295,7 @@ fn response(
     request: &[u8],
     web_config: Option<&mut WebConfig>,
     content: &mut dyn FnMut(Request<'_>) -> Option<Content>,
-) -> Option<(Vec<u8>, Rc<[u8]>)> {
+) -> Option<Answer> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let too_large = "431 Request Header Fields Too Large";
@@ -362,7 +365,7 @@ fn gzip(body: &[u8]) -> Option<Rc<[u8]>> {
     Some(encoder.finish().ok()?.into())
 }
 
-fn refusal(status: &str) -> (Vec<u8>, Rc<[u8]>) {
+fn refusal(status: &str) -> Answer {
     let body = format!("{status}\n").into_bytes();
     let more = match &status[..3] {
         "401" => "WWW-Authenticate: Basic realm=\"swtch\"\r\n",

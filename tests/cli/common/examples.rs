@@ -104,9 +104,6 @@ pub fn furnished() -> super::Home {
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
     fs::write(home.path().join("kinds.json"), kinds).unwrap();
     write_texts(home.path());
-    // Of "open sesame", by htpasswd.
-    let hash = "$2y$04$AFVFW5MC64d2im4Ndc2ewuNEI/Tklzs1IBhcVSraVS/pLmf9VzaXK";
-    fs::write(home.path().join("web.yml"), format!("basic_auth_users:\n  prometheus: {hash}\n")).unwrap();
     for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(home.path().join(folder)).unwrap();
     }
@@ -126,6 +123,10 @@ pub fn furnished() -> super::Home {
 }
 
 /// Small inputs.
+/// The hash is of "open sesame", by htpasswd.
+const WEB_CONFIG: &str =
+    "basic_auth_users:\n  prometheus: $2y$04$AFVFW5MC64d2im4Ndc2ewuNEI/Tklzs1IBhcVSraVS/pLmf9VzaXK\n";
+
 fn write_texts(home: &Path) {
     let texts = [
         ("pipeline.toml", PIPELINE),
@@ -133,6 +134,7 @@ fn write_texts(home: &Path) {
         ("swtch-budget.toml", BUDGET),
         ("words", "some\nwords\n"),
         ("board.rt.json", RT_APP),
+        ("web.yml", WEB_CONFIG),
         ("Makefile", "all:\n\t@sleep 0.1\n"),
     ];
     for (name, text) in texts {
