@@ -23,10 +23,17 @@ enum Sign {
     Net,
 }
 
-/// Whether counted switches deviate from the expected ones by so much that the figure says so: `unexpected-switch-count`.
+/// Whether counted switches deviate from the expected ones by so much that the figure says so: `unexpected-switch-count`. The answer is the same for a hop
+/// and for a lap of a ring.
+///
+/// ```
+/// use swtch_profile::check::is_unexpected;
+/// assert!(!is_unexpected(1.05, 1.0, 1000) && !is_unexpected(24.0 * 1.05, 24.0, 1000));
+/// assert!(is_unexpected(1.06, 1.0, 1000));
+/// ```
 pub fn is_unexpected(counted: f64, expected: f64, batch_length: u32) -> bool {
     let stray = STRAY_SWITCHES / f64::from(batch_length.max(1));
-    (counted - expected).abs() > (UNEXPECTED_SWITCHES_SHARE * expected).max(stray)
+    (counted - expected).abs() > (UNEXPECTED_SWITCHES_SHARE * expected).max(stray) * (1.0 + ROUNDING)
 }
 
 /// Checks a Profile by itself.
