@@ -13,8 +13,6 @@ from .summarise import interference
 Run = Mapping[str, Any]
 SPIN_WAIT = 0.3
 """From this share of latency spent waiting for a CPU on, too many threads that spin are named as the reason."""
-_SPIN_USE = 0.85
-"""Of the time of its CPUs: less where threads that wait sleep."""
 
 _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("per s", lambda run: _figure(run["images_per_second"])),
@@ -93,17 +91,15 @@ def too_many_spin(runs: Sequence[Run]) -> list[str]:
 
 
 def _too_many(threads: int, cpus: float, run: Run) -> str:
-    """Threads that spin fill the CPUs. A program that was asked to spin, and whose threads sleep all the same, is not said to spin."""
+    """Threads that spin hardly switch by themselves. A program that was asked to spin, and whose threads sleep all the same, is not said to spin."""
     named = f"{run['workload']['name']}: {threads} threads"
     on = f"{cpus:g} CPU{'s' if cpus != 1 else ''}"
     waiting = f"{100 * run['wait_share_of_latency']:.0f} % of the latency was waiting for one"
     fewer = f"--threads {max(1, int(cpus / run['settings']['co_located']))}"
-    used = (run["cpu"] or {}).get("utilisation")
-    if used is None or used >= _SPIN_USE:
+    switches = run["per_inference"]["voluntary"] if run["per_inference"] else None
+    if switches is None or switches < threads:
         return f"{named} that spin on {on}: those that wait for work hold the CPUs that the others need ({waiting}); {fewer}, or --spin off"
-    switches = run["per_inference"]["voluntary"]
-    often = "" if switches is None else f" {_figure(switches)} times an inference"
-    return f"{named} on {on} wait for each other asleep{often}, and for CPUs ({waiting}); {fewer}"
+    return f"{named} on {on} wait for each other asleep {_figure(switches)} times an inference, and for CPUs ({waiting}); {fewer}"
 
 
 def largest(runs: Sequence[Run]) -> Run | None:

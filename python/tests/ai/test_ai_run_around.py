@@ -239,7 +239,6 @@ def test_more_spinning_threads_than_cpus_are_named_with_the_remedy():
     assert "on 1 CPU:" in summary.too_many_spin([found(Settings(2, cpu_quota=1.0), 0.5)])[0]
     # A program that was asked to spin, and whose threads sleep.
     sleeps = found(Settings(8), 0.66)
-    sleeps["cpu"] = {**cpu, "utilisation": 0.61}
     sleeps["per_inference"] = {**(sleeps["per_inference"] or {}), "voluntary": 1114.0}
     assert summary.too_many_spin([sleeps]) == [
         "X: 8 threads on 2 CPUs wait for each other asleep 1114 times an inference, and for CPUs "
