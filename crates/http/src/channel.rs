@@ -34,7 +34,7 @@ impl Channel {
         }
     }
 
-    /// Whether it has something to send before it can go on reading, as in the handshake.
+    /// Whether bytes have to be sent before more can be read, as in the handshake.
     pub(crate) fn must_write(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.conn.wants_write())
     }

@@ -140,9 +140,9 @@ fn a_client_with_the_password_gets_the_page_by_tls() {
         assert!(head.contains("\r\nX-Frame-Options: deny\r\n"), "{head}");
         assert_eq!(body, LINE.len() * LINES, "all of it");
     }
-    let nobody = asked("");
-    assert_eq!(status(&nobody), "HTTP/1.1 401 Unauthorized");
-    assert!(nobody.unwrap().0.contains("\r\nWWW-Authenticate: Basic realm=\"swtch\""));
+    let without = asked("");
+    assert_eq!(status(&without), "HTTP/1.1 401 Unauthorized");
+    assert!(without.unwrap().0.contains("\r\nWWW-Authenticate: Basic realm=\"swtch\""));
     assert_eq!(status(&asked(WRONG)), "HTTP/1.1 401 Unauthorized");
     // Guessing is slow, and clients that are known do not notice.
     assert_eq!(status(&asked(BOB)), "HTTP/1.1 429 Too Many Requests");

@@ -41,7 +41,7 @@ class Fitted:
     used: dict[str, list[str]]
     """The runs that it was taken from, by what was taken."""
     missing: list[dict[str, str]]
-    """What no run tells, and why."""
+    """What the runs do not tell, and why."""
 
 
 @dataclass(frozen=True)

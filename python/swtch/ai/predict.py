@@ -28,6 +28,8 @@ from .settings import Settings, from_document
 
 SEEDS = 6
 """Of each setting; their median has an interval of 95 %."""
+_FIGURES = ("mean_ns", "p50_ns", "p99_ns", "cpu_ns", "voluntary", "involuntary")
+"""Of a setting; none of one that cannot be predicted."""
 _COMES_OUT = 0.05
 """A run that the work was taken from comes out within this share."""
 
@@ -141,15 +143,7 @@ def predicted(fitted: Fitted, wanted: Wanted, profile: Profile | None) -> dict[s
     settings = wanted.settings(fitted.settings)
     row: dict[str, Any] = {"settings": settings.to_document(), "policy": wanted.policy}
     if not wanted.spinning and wanted.threads > 1 and fitted.pool.wake_ns is None:
-        return {
-            **row,
-            "mean_ns": None,
-            "p50_ns": None,
-            "p99_ns": None,
-            "cpu_ns": None,
-            "voluntary": None,
-            "involuntary": None,
-        }
+        return {**row, **dict.fromkeys(_FIGURES)}
     about_ns = fitted.pool.serial_ns + fitted.pool.shared_ns
     runs = []
     for seed in range(1, SEEDS + 1):
@@ -233,9 +227,8 @@ def _text(document: Mapping[str, Any]) -> str:
     shown = []
     for row in rows:
         mean, known = row["mean_ns"], row["measured_ns"]
-        settings = from_document(row["settings"]).label
         shown.append([
-            settings if len({one["policy"] for one in rows}) == 1 else f"{settings}, {row['policy']}",
+            _label(row, rows, ", "),
             duration(mean["median"]), f"{duration(mean['ci_low'])} to {duration(mean['ci_high'])}",
             duration(row["p50_ns"]), duration(row["p99_ns"]), duration(row["cpu_ns"]), figure(row["voluntary"]), figure(row["involuntary"]),
             "" if known is None else duration(known),
@@ -282,6 +275,12 @@ def _text(document: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _label(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], by: str) -> str:
+    """The settings, and the policy where there are several."""
+    label = from_document(row["settings"]).label
+    return label if len({one["policy"] for one in rows}) == 1 else f"{label}{by}{row['policy']}"
+
+
 def _off(row: Mapping[str, Any]) -> str:
     """How far a prediction is off; of a run that it was taken from only where it does not come out."""
     if row["taken_from_it"] and abs(row["off"]) < _COMES_OUT:
@@ -296,13 +295,11 @@ def _answer(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
     best, worst = ranked[0], ranked[-1]
 
     def said(row: Mapping[str, Any]) -> str:
-        label = from_document(row["settings"]).label
-        return label if len({one["policy"] for one in rows}) == 1 else f"{label} under {row['policy']}"
+        return _label(row, rows, " under ")
 
     alike = [row for row in ranked[1:] if row["mean_ns"]["ci_low"] <= best["mean_ns"]["ci_high"]]
-    text = f"{name} on {cpus} CPUs, predicted: {said(best)} is fastest, {duration(best['mean_ns']['median'])} an inference"
-    if alike:
-        text = f"{name} on {cpus} CPUs, predicted: {', '.join(map(said, [best, *alike]))} are fastest, {duration(best['mean_ns']['median'])} an inference"
+    fastest = f"{', '.join(map(said, [best, *alike]))} {'are' if alike else 'is'} fastest"
+    text = f"{name} on {cpus} CPUs, predicted: {fastest}, {duration(best['mean_ns']['median'])} an inference"
     if worst is not best and worst not in alike:
         times = worst["mean_ns"]["median"] / best["mean_ns"]["median"]
         text += f"; {said(worst)} takes {times:.2g} times as long"

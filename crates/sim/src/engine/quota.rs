@@ -314,10 +314,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if state.state != RunState::Throttled || state.cpu as usize != cpu {
                 continue;
             }
-            let group = self.group_of(task);
-            let held = |place: &usize| self.quotas.bandwidths[*place].throttled_since_ns[cpu].is_some();
             // A group above it may be throttled as well.
-            if self.quotas.binding(group).iter().any(held) {
+            if self.is_held_on(cpu, task) {
                 continue;
             }
             self.enqueue(task, cpu, cpu, Arrival::Wakeup);

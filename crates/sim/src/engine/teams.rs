@@ -78,11 +78,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn tell(&mut self, cpu: usize, task: usize, team: usize) {
         let state = &mut self.objects.teams[team];
         let (called, caller) = (state.called, state.caller);
-        let (told, others) =
-            std::mem::take(&mut state.attending).into_iter().partition(|one| called || caller == Some(*one));
-        state.attending = others;
         let waiting = state.spec.waiting;
-        let told: Vec<u32> = told;
+        let waiters = std::mem::take(&mut state.attending);
+        let (told, others): (Vec<u32>, Vec<u32>) =
+            waiters.into_iter().partition(|one| called || caller == Some(*one));
+        state.attending = others;
         for waiter in told {
             self.release(cpu, task, waiting, waiter);
         }

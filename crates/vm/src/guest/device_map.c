@@ -93,7 +93,7 @@ static int print(long file)
  * A CPU without instructions for random numbers leaves the kernel waiting for noise. The first program that asks for random numbers then makes
  * some, in a loop that takes a CPU for seconds (try_to_generate_entropy in drivers/char/random.c; reading /dev/urandom is enough). Where instructions
  * are counted, the loop may never end: what it looks for is that times differ by chance. So zeros count as chance. What the kernel has mixed in before
- * stays, and a guest that goes on from a kept boot mixes in numbers of its own.
+ * stays, and a guest that resumes from a kept boot mixes in numbers of its own.
  */
 static int count_as_random(long file)
 {

@@ -24,7 +24,7 @@ const HOLDS_FILES: (&str, &str, &str) = ("0x1af4", "0x1110", "resource2");
 /// More than a pipe has by default: fewer turns between the one that reads and the one that writes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Has random numbers from the start: a program that asks for some would wait for seconds, or for ever.
+/// Puts the program for devices into its place, and has random numbers from the start: a program that asks for some would wait for seconds, or for ever.
 pub(super) fn have_random_numbers() -> io::Result<()> {
     fs::write(PROGRAM_PLACE, PROGRAM)?;
     fs::set_permissions(PROGRAM_PLACE, fs::Permissions::from_mode(0o700))?;
@@ -33,7 +33,7 @@ pub(super) fn have_random_numbers() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the machine stopped and kept. It goes on as a copy of it, any number of times, and each finds its own files.
+/// Has the machine stopped and kept. It resumes as a copy of it, any number of times, and each finds its own files.
 pub(super) fn stop_and_unpack() -> io::Result<()> {
     let (stops, files) = (memory_of(STOPS)?, memory_of(HOLDS_FILES)?);
     // What the kernel still does after its start is in the past then, for all copies.
