@@ -91,14 +91,35 @@ class Served:
             raise AssertionError(f"no answer; where its threads are:\n{self._whereabouts()}") from None
 
     def _whereabouts(self) -> str:
-        """Every thread of the server and of what it started, with the kernel function it waits in."""
-        lines = []
+        """Every thread of the server and of what it started, twice: CPU time in ticks, switches, and the kernel function it waits in. Programs in
+        Python then print where each thread is, and end."""
+        looks = [self._threads()]
+        time.sleep(1)
+        looks.append(self._threads())
+        for tid, (name, *_) in looks[1].items():
+            if name.startswith(("python", "gunicorn")):
+                with contextlib.suppress(OSError):
+                    os.kill(tid, signal.SIGABRT)
+        time.sleep(1)
+        return "\n".join(f"{tid} {' '.join(row)}" for look in looks for tid, row in look.items())
+
+    def _threads(self) -> dict[int, tuple[str, ...]]:
+        threads = {}
         for tid in Path("/proc").glob("[0-9]*/task/[0-9]*"):
             with contextlib.suppress(OSError, IndexError):
                 name, _, rest = (tid / "stat").read_text().rpartition(")")
-                if self.process and int(rest.split()[3]) == self.process.pid:
-                    lines.append(f"{name}) {rest.split()[0]} {(tid / 'wchan').read_text()}")
-        return "\n".join(lines)
+                of = rest.split()
+                if self.process and int(of[3]) == self.process.pid:
+                    status = (tid / "status").read_text().splitlines()
+                    switches = [line.split()[1] for line in status if "ctxt_switches" in line]
+                    threads[int(tid.name)] = (
+                        name.partition("(")[2],
+                        of[0],
+                        f"user {of[11]} system {of[12]} cpu {of[36]}",
+                        f"switches {'+'.join(switches)}",
+                        (tid / "wchan").read_text(),
+                    )
+        return threads
 
 
 @contextlib.contextmanager
@@ -108,7 +129,8 @@ def started(
     """A process in a session of its own, ended with everything in it."""
     process = subprocess.Popen(
         command,
-        env={**os.environ, **environment},
+        # Python then prints where its threads are when it is aborted.
+        env={**os.environ, "PYTHONFAULTHANDLER": "1", **environment},
         cwd=cwd,
         stdout=subprocess.PIPE,
         text=True,
