@@ -22,7 +22,7 @@ fn main() {
         "-no-pie",
     ];
     match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
-        Ok("x86_64" | "aarch64") => compile(DEVICE_MAP, "device_map", &alone, &[]),
+        Ok("x86_64" | "aarch64" | "riscv64") => compile(DEVICE_MAP, "device_map", &alone, &[]),
         // There are no guests of other kinds.
         _ => std::fs::write(out().join("device_map"), []).expect("cargo's directory can be written"),
     }

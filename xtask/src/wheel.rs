@@ -8,7 +8,8 @@ use std::process::Command;
 pub(crate) const PYTHON: &str = ".venv/bin/python";
 const WHEELS: &str = "target/wheels";
 /// The programs that a wheel carries.
-pub(crate) const PROGRAMS: [&str; 5] = ["swtch", "scx_flsched", "scx_fair", "scx_global_fifo", "scx_file"];
+pub(crate) const PROGRAMS: [&str; 6] =
+    ["swtch", "scx_flsched", "scx_fair", "scx_global_fifo", "scx_file", "swtch-slow"];
 /// What a wheel carries here is installed as a command (PEP 427, the data directory).
 const SCRIPTS: &str = "python/swtch.data/scripts";
 

@@ -88,6 +88,20 @@ pub enum VmError {
         /// As it was given.
         name: String,
     },
+    /// What slows CPUs down is not on this machine.
+    #[error(
+        "no {program}, which slows the guest's CPUs down: it is neither on PATH nor next to swtch; build it, or add its directory to PATH"
+    )]
+    NoSlowing {
+        /// The program.
+        program: &'static str,
+    },
+    /// The guest's CPUs could not be slowed down.
+    #[error("the guest's CPUs cannot be slowed down: {why}")]
+    Slowing {
+        /// What the program says.
+        why: String,
+    },
     /// QEMU is missing.
     #[error("QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install {package}")]
     NoQemu {

@@ -48,6 +48,8 @@ pub(crate) struct GuestJob {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// Empty: the kernel's own.
     pub(crate) scheduler: Vec<OsString>,
+    /// What slows CPUs down, before the scheduler comes; empty where all are alike.
+    pub(crate) slowing: Vec<OsString>,
     pub(crate) fetch: Vec<OsString>,
     /// Where the machine resumes from a boot that was kept, and its clock and random numbers are not to be the same each time.
     pub(crate) resumed: Option<Resumed>,
@@ -130,6 +132,7 @@ pub fn run() -> io::Result<()> {
         let _ = fs::create_dir_all("/boot");
         let _ = symlink(KERNEL_CONFIG, format!("/boot/config-{kernel}"));
     }
+    compile_programs_of_the_kernel();
     channel.report(Report::Booted { kernel, cpus, uptime_ns: uptime_ns() });
     for (place, error) in missing {
         channel.trouble(Trouble::Mount { place, why: error.to_string() });
@@ -148,6 +151,15 @@ pub fn run() -> io::Result<()> {
     channel.report(Report::Done);
     reboot(RebootCommand::PowerOff)?;
     Ok(())
+}
+
+/// Some kernels interpret BPF programs unless they are told to compile them (riscv64), and then refuse those that call the kernel's functions.
+fn compile_programs_of_the_kernel() {
+    const SWITCH: &str = "/proc/sys/net/core/bpf_jit_enable";
+    if fs::read_to_string(SWITCH).is_ok_and(|text| text.trim() == "0") {
+        // Where that fails, what needs it says so.
+        let _ = fs::write(SWITCH, "1");
+    }
 }
 
 /// The guest's monotonic clock, which begins with its kernel.

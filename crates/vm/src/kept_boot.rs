@@ -165,6 +165,7 @@ fn key(spec: &Spec, accelerator: Accelerator, digest: u64) -> Result<String, VmE
         complaints: nowhere,
         icount_barrier: None,
         memory: None,
+        device_tree: None,
     };
     qemu::arguments(spec, accelerator, &nameless).hash(&mut hasher);
     qemu::emulator_version()?.hash(&mut hasher);

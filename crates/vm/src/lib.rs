@@ -8,7 +8,7 @@
 //!
 //! Modules: `spec` (what to run), `arch` (on what kind of machine), `kernel` (which one), `debian` (apt), `packages` and `guest_program`
 //! (programs for guests of another architecture), `file_closure` and `elf` (what travels), `cpio`, `initramfs` and `archives` (the guest's
-//! first file system), `guest_paths`, `qemu` with `icount_barrier` and `qmp`, `kept_boot` (guests resume from one
+//! first file system), `guest_paths`, `device_tree` (what the CPUs can do), `qemu` with `icount_barrier` and `qmp`, `kept_boot` (guests resume from one
 //! that has booted), `session` with `console` and `tail`, `protocol`, `event`, `guest_result`
 //! (files that come back), `kept_output` (what it prints, for a program that reads it), `error`.
 
@@ -21,6 +21,7 @@ mod archives;
 mod console;
 mod cpio;
 mod debian;
+mod device_tree;
 mod elf;
 mod error;
 mod event;

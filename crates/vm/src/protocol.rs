@@ -75,6 +75,8 @@ pub(crate) struct FileHead {
 pub(crate) enum Trouble {
     /// A file system that cannot be mounted: the kernel lacks it.
     Mount { place: String, why: String },
+    /// The CPUs that are to be slow are not.
+    Slowing { why: String },
     /// The scheduler did not get going, or ended before the command did.
     Scheduler { why: String },
     /// The command cannot be started.

@@ -2,6 +2,7 @@
 
 use crate::arch::Arch;
 use crate::console::Console;
+use crate::device_tree;
 use crate::error::VmError;
 use crate::guest::{FIRST_PROCESS, PORT};
 use crate::icount_barrier::{self, IcountBarrier};
@@ -61,9 +62,7 @@ impl Accelerator {
     fn arguments(self, arch: Arch) -> Vec<&'static str> {
         match self {
             Self::Kvm => vec!["-accel", "kvm", "-cpu", "host"],
-            // CPUs take turns. As threads of their own (QEMU 7.2 with Linux 7.3), one guest in ten or so failed. It hung before its first
-            // process, or its kernel fell over while it rewrote its own code. A kernel does so when a scheduler comes or goes.
-            Self::Emulation => vec!["-accel", "tcg,thread=single", "-cpu", arch.facts().cpu],
+            Self::Emulation => vec!["-accel", arch.facts().emulation, "-cpu", arch.facts().cpu],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
             Self::CountedInstructions => vec![
                 "-accel",
@@ -91,6 +90,8 @@ pub(crate) struct Files {
     pub(crate) icount_barrier: Option<IcountBarrier>,
     /// Where the boot is kept, or the guest resumes from one.
     pub(crate) memory: Option<Memory>,
+    /// What the kernel is told of the machine, where that is not what QEMU says.
+    pub(crate) device_tree: Option<PathBuf>,
 }
 
 impl Files {
@@ -152,6 +153,7 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     if accelerator == Accelerator::CountedInstructions {
         // QEMU's own random numbers, some of which some versions give to the kernel.
         add(&["-seed", &spec.seed.to_string()]);
+        add(spec.arch.facts().counted_options);
     }
     if files.icount_barrier.is_some() {
         add(&icount_barrier::QEMU_ARGUMENTS);
@@ -168,9 +170,34 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     if let Some(memory) = &files.memory {
         arguments.extend(memory.arguments(spec.memory_mib).into_iter().map(OsString::from));
     }
+    if let Some(tree) = &files.device_tree {
+        arguments.extend(["-dtb".into(), tree.clone().into()]);
+    }
     arguments.extend(["-kernel".into(), files.kernel.clone().into()]);
     arguments.extend(["-initrd".into(), files.initramfs.clone().into()]);
     arguments
+}
+
+/// Writes the device tree of the guest, in which its CPUs have their capacities; nothing where they are all alike.
+pub(crate) fn write_device_tree(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<(), VmError> {
+    let Some(tree) = &files.device_tree else { return Ok(()) };
+    let program = emulator(spec.arch)?;
+    // QEMU writes its own and ends.
+    let plain = Files { device_tree: None, icount_barrier: None, ..files.clone() };
+    let mut words = arguments(spec, accelerator, &plain);
+    words.extend(["-machine".into(), format!("dumpdtb={}", option(tree)).into()]);
+    let doing = || VmError::system(format!("asking {} for its device tree", program.display()));
+    let output = Command::new(&program).args(words).stdin(Stdio::null()).output().map_err(doing())?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = || said.lines().last().unwrap_or("it said nothing").to_owned();
+    let bytes = fs::read(tree).map_err(|_| VmError::Qemu { last: last() })?;
+    for made in [&files.channel, &files.console] {
+        // The guest's own QEMU makes them.
+        let _ = fs::remove_file(made);
+    }
+    let changed = device_tree::with_capacities(&bytes, &spec.capacities)
+        .map_err(|why| VmError::Qemu { last: format!("its device tree cannot be changed: {why}") })?;
+    fs::write(tree, changed).map_err(doing())
 }
 
 /// The kernel's command line. Nothing in it changes how the kernel schedules.
@@ -316,6 +343,7 @@ mod tests {
             complaints: place("complaints"),
             icount_barrier: None,
             memory: None,
+            device_tree: None,
         }
     }
 

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_units::Observer;
 
+/// Slows the guest's CPUs down; it comes with swtch.
+const SLOWING: &str = "swtch-slow";
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -144,6 +146,8 @@ fn boot(
                 .then(|| IcountBarrier::prepare(folder))
                 .transpose()?,
             memory: None,
+            device_tree: (!spec.capacities.is_empty())
+                .then(|| folder.join(format!("device-tree-{accelerator:?}"))),
         };
         observer.event(&Event::Booting { kernel: kernel.name.clone(), accelerator });
         let result = || GuestResult::new(&spec.fetch, back);
@@ -151,6 +155,7 @@ fn boot(
             return resume(archives, accelerator, &files, result, observer);
         }
         archives.write_all()?;
+        qemu::write_device_tree(spec, accelerator, &files)?;
         let inputs = archives::inputs(spec, &[archives::digest(&[&files.kernel, &files.initramfs])?]);
         let is_trial = accelerator == Accelerator::Kvm;
         let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
@@ -215,6 +220,15 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
         }
         None => None,
     };
+    let slowing = match spec.slowed() {
+        slowed if slowed.is_empty() => None,
+        slowed => {
+            let program = beside(&guest_files, OsStr::new(SLOWING), first_process)
+                .ok_or(VmError::NoSlowing { program: SLOWING })?;
+            guest_files.program(&program)?;
+            Some((program, slowed))
+        }
+    };
     // A system of its own has no directories of this machine's users.
     let mut paths = if spec.deterministic || root.is_some() {
         GuestPaths::fixed(&guest_files, here, first_process, &words(spec))
@@ -242,6 +256,10 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
         scheduler: scheduler.map_or_else(Vec::new, |(found, options)| {
             std::iter::once(paths.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
         }),
+        slowing: slowing.map_or_else(Vec::new, |(program, slowed)| {
+            let program = paths.of(&program).into_os_string();
+            std::iter::once(program).chain(slowed.into_iter().map(OsString::from)).collect()
+        }),
         fetch: spec.fetch.iter().map(|path| paths.word(path.as_os_str())).collect(),
         resumed: None,
     };
@@ -256,6 +274,12 @@ fn words(spec: &Spec) -> Vec<OsString> {
     spec.command.iter().skip(1).cloned().chain(paths).collect()
 }
 
+/// A program on PATH, or next to this one.
+fn beside(guest_files: &GuestFiles, program: &OsStr, first_process: &Path) -> Option<PathBuf> {
+    let beside = first_process.with_file_name(program);
+    guest_files.find(program).or_else(|| beside.is_file().then_some(beside))
+}
+
 /// `scx_NAME` among what is to be next to this program, on PATH, or next to it. One for another kind of machine is passed over on PATH.
 fn scheduler_program(
     guest_files: &GuestFiles,
@@ -268,9 +292,6 @@ fn scheduler_program(
     if let Some(placed) = placed.iter().find(|path| path.file_name() == Some(&program)) {
         return Ok(guest_files.absolute(placed));
     }
-    let beside = first_process.with_file_name(&program);
-    guest_files
-        .find(&program)
-        .or_else(|| beside.is_file().then_some(beside))
+    beside(guest_files, &program, first_process)
         .ok_or_else(|| VmError::NoScheduler { name: name.to_string_lossy().into_owned() })
 }

@@ -6,9 +6,14 @@ use crate::packages;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use swtch_units::{CpuId, CpuList};
 
 /// The most CPUs that QEMU's `pc` machine has; `virt` has more.
 const MOST_CPUS: u32 = 255;
+/// What a CPU of the fastest kind can do (`SCHED_CAPACITY_SCALE` of Linux).
+const LARGEST_CAPACITY: u32 = 1024;
+/// A CPU that is held up for all but a hundredth is as good as dead.
+const LEAST_CAPACITY: u32 = 11;
 /// Less does not boot Debian's kernel with a program of any size.
 const LEAST_MEMORY_MIB: u64 = 128;
 
@@ -30,6 +35,8 @@ pub struct Spec {
     pub packages: Vec<String>,
     /// CPUs of the guest.
     pub cpus: u32,
+    /// How much each CPU can do, of 1024: the kernel is told so, and CPUs that can do less are slowed down. Empty: all CPUs are alike.
+    pub capacities: Vec<u32>,
     /// Memory of the guest, MiB.
     pub memory_mib: u64,
     /// The kernel's image; the newest of Debian's with sched_ext when not given.
@@ -74,6 +81,7 @@ impl Spec {
             arch: Arch::default(),
             packages: Vec::new(),
             cpus: 4,
+            capacities: Vec::new(),
             memory_mib: 1024,
             kernel: None,
             update: false,
@@ -106,6 +114,7 @@ impl Spec {
         if !(1..=MOST_CPUS).contains(&self.cpus) {
             return wish(format!("a guest has 1 to {MOST_CPUS} CPUs, not {}", self.cpus));
         }
+        self.check_capacities()?;
         if self.memory_mib < LEAST_MEMORY_MIB {
             return wish(format!(
                 "a guest needs {LEAST_MEMORY_MIB} MiB of memory and more, not {} MiB",
@@ -121,16 +130,67 @@ impl Spec {
         if let Some(name) = self.packages.iter().find(|name| !packages::is_name(name)) {
             return wish(format!("'{name}' is not the name of a Debian package"));
         }
+        if self.deterministic && self.arch.facts().cpus_not_counted == Some(self.cpus) {
+            return wish(format!(
+                "a guest of {} that counts instructions does not boot with {} CPUs (QEMU 7.2 never lets the second run); give it 1, or 3 or more",
+                self.arch, self.cpus
+            ));
+        }
         if self.append.contains(['\n', '\0']) {
             return wish("the kernel's command line is one line".to_owned());
         }
         Ok(())
+    }
+
+    fn check_capacities(&self) -> Result<(), VmError> {
+        let wish = |text: String| Err(VmError::Wish(text));
+        if self.capacities.is_empty() {
+            return Ok(());
+        }
+        if let Some(why) = self.arch.facts().why_all_alike {
+            return wish(format!(
+                "all CPUs of a {} guest are alike: {why}; use --arch arm64 (or slow CPUs down unknown to the kernel, with `swtch slow` in the guest)",
+                self.arch
+            ));
+        }
+        if self.capacities.len() != self.cpus as usize {
+            return wish(format!("{} CPUs, and capacities of {}", self.cpus, self.capacities.len()));
+        }
+        let is_one = |capacity: &u32| (LEAST_CAPACITY..=LARGEST_CAPACITY).contains(capacity);
+        if !self.capacities.iter().all(is_one) || !self.capacities.contains(&LARGEST_CAPACITY) {
+            return wish(format!(
+                "a CPU can do {LEAST_CAPACITY} to {LARGEST_CAPACITY}, the fastest {LARGEST_CAPACITY}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The CPUs that are slowed down and how many times, as `swtch slow` takes them: `2-5=3.495`.
+    pub(crate) fn slowed(&self) -> Vec<String> {
+        let mut kinds: Vec<u32> = self.capacities.clone();
+        kinds.sort_unstable_by(|left, right| right.cmp(left));
+        kinds.dedup();
+        let of_kind = |kind: &u32| {
+            let cpus = self.capacities.iter().zip(0..).filter(|(capacity, _)| *capacity == kind);
+            let cpus: CpuList = cpus.map(|(_, cpu)| CpuId::new(cpu)).collect();
+            format!("{cpus}={:.3}", f64::from(LARGEST_CAPACITY) / f64::from(*kind))
+        };
+        kinds.iter().filter(|kind| **kind < LARGEST_CAPACITY).map(of_kind).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_cpus_go_by_their_kinds() {
+        let capacities = vec![1024, 512, 1024, 512, 256, 256];
+        let spec = Spec { arch: Arch::Arm64, cpus: 6, capacities, ..Spec::new(vec!["true".into()]) };
+        assert!(spec.check().is_ok());
+        assert_eq!(spec.slowed(), ["1,3=2.000", "4-5=4.000"]);
+        assert!(Spec::new(vec![]).slowed().is_empty());
+    }
 
     #[test]
     fn what_cannot_be_is_refused() {
@@ -142,6 +202,10 @@ mod tests {
             (Spec { memory_mib: 1, ..spec.clone() }, "memory"),
             (Spec { append: "a\nb".into(), ..spec.clone() }, "one line"),
             (Spec { packages: vec!["stress-ng".into()], ..spec.clone() }, "--package"),
+            (Spec { capacities: vec![1024; 4], arch: Arch::X86_64, ..spec.clone() }, "--arch arm64"),
+            (Spec { capacities: vec![1024; 3], arch: Arch::Arm64, ..spec.clone() }, "4 CPUs"),
+            (Spec { capacities: vec![512; 4], arch: Arch::Arm64, ..spec.clone() }, "1024"),
+            (Spec { arch: Arch::Riscv64, cpus: 2, deterministic: true, ..spec.clone() }, "3 or more"),
             (Spec { command: vec![], ..spec }, "no command"),
         ] {
             let error = bad.check().unwrap_err().to_string();

@@ -23,18 +23,19 @@ work() {
 	wait $workers
 	sed 's/^/DONE /' /tmp/done[1-6]
 }
-echo "$MACHINES" | while IFS='|' read -r machine options policies speedups slowdowns others; do
+echo "$MACHINES" | while IFS='|' read -r machine options policies speedups slowdowns others slowed; do
 	# Other tasks that are busy for a moment gain nothing.
 	(lines "$speedups"; echo "* $others") > /tmp/speedups; lines "$slowdowns" > /tmp/slowdowns
 	for policy in $policies; do
 		echo "RESULT $machine $policy"
 		if [ "$policy" = stock ]; then work; continue; fi
 		# Where no program is slower anywhere nothing is held up.
-		throttle="--throttle-slow /tmp/slowdowns"; [ -n "$slowdowns" ] || throttle=""
+		throttle=""; slow=""
+		if [ -n "$slowdowns" ]; then swtch-slow $slowed --programs /tmp/slowdowns > /tmp/slow & slow=$!; while [ "$(wc -l < /tmp/slow)" -lt "$(echo $slowed | wc -w)" ]; do sleep 0.05; done; fi
 		scx_fair $options --policy $policy --interval 500ms --stats 1 --speedups /tmp/speedups $throttle --json > /tmp/log 2>&1 & pid=$!
 		while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
 		work
-		kill $pid; wait $pid
+		kill $pid; wait $pid; [ -z "$slow" ] || kill $slow
 		grep '"about":"shares"' /tmp/log || cat /tmp/log
 		grep '"event":"counters"' /tmp/log | tail -n 1 | sed 's/,"cpus".*//'
 	done

@@ -12,15 +12,18 @@ pub(super) struct Target {
     pub(super) image: &'static str,
 }
 
-pub(super) const ALL: [Target; 2] = [
+pub(super) const ALL: [Target; 3] = [
     Target { arch: "x86_64", debian: "amd64", image: "amd64" },
     Target { arch: "aarch64", debian: "arm64", image: "arm64" },
+    Target { arch: "riscv64", debian: "riscv64", image: "riscv64" },
 ];
 
 /// The target of this architecture.
 pub(super) fn of(arch: &str) -> Result<Target> {
     let found = ALL.into_iter().find(|target| target.arch == arch);
-    found.with_context(|| format!("'{arch}' is not an architecture that is built for: x86_64, aarch64"))
+    found.with_context(|| {
+        format!("'{arch}' is not an architecture that is built for: x86_64, aarch64, riscv64")
+    })
 }
 
 /// What programs are linked with.
@@ -38,7 +41,9 @@ impl Target {
             CLibrary::Musl => "musl",
             CLibrary::Glibc => "gnu",
         };
-        format!("{}-unknown-linux-{environment}", self.arch)
+        // Rust's name says which extensions a program may use.
+        let arch = if self.arch == "riscv64" { "riscv64gc" } else { self.arch };
+        format!("{arch}-unknown-linux-{environment}")
     }
 
     /// Zig's name of it.

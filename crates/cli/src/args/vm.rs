@@ -15,12 +15,13 @@ use swtch_vm::{Arch, Spec};
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n  \
     swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n  \
-    swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture\n\n\
+    swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture\n  \
+    swtch vm --arch arm64 --machine 2f4s -- hackbench -p -g 1 -l 20      two fast and four slow CPUs\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
     With --arch, programs come from Debian's packages, and swtch and its schedulers from the directory\n\
-    SWTCH_GUEST_PROGRAMS, or aarch64 beside swtch.\n\
+    SWTCH_GUEST_PROGRAMS, or aarch64 or riscv64 beside swtch.\n\
     With several --kernel or --append, it compares the figures of 'swtch measure', or of any other\n\
     command the kernel's counters.\n\
     Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1\n\
@@ -35,6 +36,9 @@ pub(crate) struct VmArgs {
     /// CPUs of the guest
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) cpus: u32,
+    /// Fast and slow CPUs that the kernel knows of: a machine of 'swtch simulate', or a specification with one (arm64, riscv64)
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "cpus")]
+    pub(crate) machine: Option<String>,
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
@@ -86,8 +90,8 @@ pub(crate) struct VmArgs {
 }
 
 impl VmArgs {
-    /// Every kernel with every command line; one where nothing is compared.
-    pub(crate) fn specs(&self, command: &[OsString]) -> Vec<Spec> {
+    /// Every kernel with every command line; one where nothing is compared. `capacities`: of the CPUs of [`machine`](Self::machine); empty without.
+    pub(crate) fn specs(&self, command: &[OsString], capacities: &[u32]) -> Vec<Spec> {
         let kernels: Vec<Option<PathBuf>> =
             if self.kernel.is_empty() { vec![None] } else { self.kernel.iter().cloned().map(Some).collect() };
         let none = [String::new()];
@@ -95,7 +99,8 @@ impl VmArgs {
         let spec = |kernel: &Option<PathBuf>, append: &String| Spec {
             arch: self.arch,
             packages: self.package.clone(),
-            cpus: self.cpus,
+            cpus: if capacities.is_empty() { self.cpus } else { capacities.len() as u32 },
+            capacities: capacities.to_vec(),
             memory_mib: self.memory >> 20,
             kernel: kernel.clone(),
             update: self.update,
@@ -126,7 +131,7 @@ mod tests {
 
     fn specs(line: &str) -> Vec<swtch_vm::Spec> {
         let Command::Vm(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else { unreachable!() };
-        args.specs(&args.command)
+        args.specs(&args.command, &[])
     }
 
     #[test]
@@ -148,7 +153,7 @@ mod tests {
         assert_eq!(specs("swtch vm -- true")[0].arch, swtch_vm::Arch::default());
         let error =
             Cli::try_parse_from(["swtch", "vm", "--arch", "vax", "--", "true"]).unwrap_err().to_string();
-        assert!(error.contains("x86_64, arm64"), "{error}");
+        assert!(error.contains("x86_64, arm64, riscv64"), "{error}");
     }
 
     #[test]
@@ -156,6 +161,6 @@ mod tests {
         assert_eq!(specs("swtch vm --sched flsched -- true")[0].scheduler, ["flsched"]);
         let line = ["swtch", "vm", "--sched", "flsched --slice 5ms", "--", "true"];
         let Command::Vm(args) = Cli::try_parse_from(line).unwrap().command else { unreachable!() };
-        assert_eq!(args.specs(&args.command)[0].scheduler, ["flsched", "--slice", "5ms"]);
+        assert_eq!(args.specs(&args.command, &[])[0].scheduler, ["flsched", "--slice", "5ms"]);
     }
 }

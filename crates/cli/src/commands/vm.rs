@@ -7,6 +7,7 @@ use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +16,9 @@ use std::time::Duration;
 use swtch_decide::diff_profiles;
 use swtch_report::terminal;
 use swtch_sched::{KernelRun, SchedError, kernels_table, make_program_for, measures};
+use swtch_sim::machine::{REFERENCE_SPEED, named};
+use swtch_sim::spec::Spec as SimSpec;
+use swtch_topology::Host;
 use swtch_units::Observer;
 use swtch_units::TextTable;
 use swtch_vm::{Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff};
@@ -27,18 +31,35 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
         output::print(&kernels_to_choose_from(&available_kernels(args.arch)?));
         return Ok(ExitCode::SUCCESS);
     }
-    for spec in args.specs(&args.command) {
+    let capacities = args.machine.as_deref().map_or_else(|| Ok(Vec::new()), capacities)?;
+    for spec in args.specs(&args.command, &capacities) {
         // Before anything is searched for, and the first guest boots.
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
     let (own, search_path) = search_path_for(args.arch)?;
     let command = with_own_program(&args.command, &own);
-    let mut specs = args.specs(&command);
+    let mut specs = args.specs(&command, &capacities);
     let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
     for spec in &mut specs {
         make_program_for(spec, &search_path, made.path()).map_err(usage)?;
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
+}
+
+/// How much each CPU of a machine can do, of 1024, by the kernel's numbers of them.
+fn capacities(machine: &str) -> anyhow::Result<Vec<u32>> {
+    let host = Host::read(Path::new("/"))?;
+    let machine = if Path::new(machine).is_file() {
+        let text = fs::read_to_string(machine).with_context(|| format!("cannot read {machine}"))?;
+        SimSpec::read(machine, &text)?.machine(&host)?
+    } else {
+        named(machine, &host).map_err(|error| WrongUsage(error.to_string()))?
+    };
+    let fastest = machine.types.iter().map(|kind| kind.speed).max().unwrap_or(REFERENCE_SPEED);
+    let mut cpus = machine.cpus.clone();
+    cpus.sort_by_key(|cpu| cpu.id);
+    let of = |speed: u32| (u64::from(speed) * u64::from(REFERENCE_SPEED) / u64::from(fastest)) as u32;
+    Ok(cpus.iter().map(|cpu| of(machine.types[cpu.core_type as usize].speed)).collect())
 }
 
 /// The newest of each series, such as 6.12, and which are here.

@@ -169,6 +169,14 @@ struct pt_regs {
 	struct user_pt_regs user_regs;
 	s32 syscallno;
 };
+#elif defined(__TARGET_ARCH_riscv)
+struct pt_regs {
+	unsigned long epc;
+	unsigned long sp;
+	unsigned long s0;
+	unsigned long a7;
+	unsigned long cause;
+};
 #else
 struct pt_regs {
 	unsigned long bp;

@@ -2,7 +2,7 @@
 /*
  * Whether a task that lost its CPU worked, or waited for another task on it.
  *
- * A loop that waits has an instruction that tells the CPU so: PAUSE, TPAUSE or UMWAIT on x86; YIELD, WFE or ISB on Arm. Those of ggml,
+ * A loop that waits has an instruction that tells the CPU so: PAUSE, TPAUSE or UMWAIT on x86; YIELD, WFE or ISB on Arm; PAUSE on RISC-V. Those of ggml,
  * libgomp, libomp, ONNX Runtime, Go, Java's onSpinWait and Rust's spin_loop have. They take most of the loop's time, so a task that
  * is interrupted in such a loop is near one. No symbols are needed.
  */
@@ -24,6 +24,22 @@ static __always_inline bool has_spin_hint(const u64 *code)
 
 	for (u32 index = 0; index < 2 * NEAR_BYTES / 4; index++) {
 		if (words[index] == YIELD || words[index] == WFE || words[index] == ISB)
+			return true;
+	}
+	return false;
+}
+#elif defined(__TARGET_ARCH_riscv)
+#define NR_SCHED_YIELD 124
+/* What `cause` holds in a system call (arch/riscv/include/asm/csr.h). */
+#define EXC_SYSCALL 8
+
+/* fence w, 0: 0x0100000f, at any even address. */
+static __always_inline bool has_spin_hint(const u64 *code)
+{
+	const u16 *halves = (const u16 *)code;
+
+	for (u32 index = 0; index < 2 * NEAR_BYTES / 2 - 1; index++) {
+		if (halves[index] == 0x000f && halves[index + 1] == 0x0100)
 			return true;
 	}
 	return false;
@@ -85,6 +101,9 @@ static __always_inline u16 spin_kind(struct task_struct *task)
 #if defined(__TARGET_ARCH_arm64)
 	ip = BPF_CORE_READ(regs, user_regs.pc);
 	call = BPF_CORE_READ(regs, syscallno);
+#elif defined(__TARGET_ARCH_riscv)
+	ip = BPF_CORE_READ(regs, epc);
+	call = BPF_CORE_READ(regs, cause) == EXC_SYSCALL ? (int)BPF_CORE_READ(regs, a7) : -1;
 #else
 	ip = BPF_CORE_READ(regs, ip);
 	call = BPF_CORE_READ(regs, orig_ax);

@@ -71,6 +71,15 @@ struct walk {
 	u32 missing;
 };
 
+/* Where the caller's frame pointer is, with the return address above it, and the caller's stack: both from a frame pointer. */
+#if defined(__TARGET_ARCH_riscv)
+#define PAIR_BELOW 16
+#define STACK_ABOVE 0
+#else
+#define PAIR_BELOW 0
+#define STACK_ABOVE 16
+#endif
+
 /* One frame of a program's stack; 1 ends the walk. */
 static int step(u32 index, struct walk *walk)
 {
@@ -88,8 +97,8 @@ static int step(u32 index, struct walk *walk)
 	if (!rule)
 		walk->missing = 1;
 	if (!rule || rule->base == RULE_FRAME_POINTER) {
-		cfa = walk->bp + 16;
-		if (bpf_probe_read_user(pair, sizeof(pair), (void *)walk->bp))
+		cfa = walk->bp + STACK_ABOVE;
+		if (bpf_probe_read_user(pair, sizeof(pair), (void *)(walk->bp - PAIR_BELOW)))
 			return 1;
 	} else if (rule->base == RULE_END) {
 		return 1;
@@ -170,6 +179,10 @@ static __always_inline bool count_stack(void *ctx, u32 reason, struct stack_key 
 		record->ip = BPF_CORE_READ(regs, user_regs.pc);
 		record->sp = BPF_CORE_READ(regs, user_regs.sp);
 		record->bp = BPF_CORE_READ(regs, user_regs.regs[29]);
+#elif defined(__TARGET_ARCH_riscv)
+		record->ip = BPF_CORE_READ(regs, epc);
+		record->sp = BPF_CORE_READ(regs, sp);
+		record->bp = BPF_CORE_READ(regs, s0);
 #else
 		record->ip = BPF_CORE_READ(regs, ip);
 		record->sp = BPF_CORE_READ(regs, sp);

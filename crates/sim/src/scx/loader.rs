@@ -63,14 +63,18 @@ enum Value {
     Symbol,
 }
 
-/// The relocations of shared objects that use no variables of threads (ELF ABI supplements of x86-64 and AArch64, tables of relocation types).
+/// The relocations of shared objects that use no variables of threads (ELF ABI supplements of x86-64,
+/// AArch64 and RISC-V, tables of relocation types).
 fn value_of(kind: RelocationType) -> Option<Value> {
     use object::elf::{
-        R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_RELATIVE, R_X86_64_64,
-        R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE,
+        R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_RELATIVE, R_RISCV_64,
+        R_RISCV_JUMP_SLOT, R_RISCV_RELATIVE, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
+        R_X86_64_RELATIVE,
     };
     let (base, symbol) = if cfg!(target_arch = "aarch64") {
         (R_AARCH64_RELATIVE, [R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT])
+    } else if cfg!(target_arch = "riscv64") {
+        (R_RISCV_RELATIVE, [R_RISCV_64, R_RISCV_64, R_RISCV_JUMP_SLOT])
     } else {
         (R_X86_64_RELATIVE, [R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT])
     };

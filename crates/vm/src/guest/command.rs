@@ -23,6 +23,7 @@ const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the command under its scheduler.
 pub(super) fn run(job: &GuestJob, channel: &Channel) -> Result<(), Trouble> {
+    let _slowing = slow_down(job)?;
     let scheduler = Scheduler::load(job, channel)?;
     if let Some(busy_percent) = settle() {
         channel.report(Report::Busy { percent: busy_percent });
@@ -54,6 +55,25 @@ pub(super) fn run(job: &GuestJob, channel: &Channel) -> Result<(), Trouble> {
         oom_kills: counts.oom_kills.saturating_sub(counted.oom_kills),
     }));
     scheduler.map_or(Ok(()), Scheduler::end)
+}
+
+/// Has CPUs held up from now on, where some are to be slower; they are until the machine ends.
+fn slow_down(job: &GuestJob) -> Result<Option<Child>, Trouble> {
+    let Some((program, slowed)) = job.slowing.split_first() else { return Ok(None) };
+    let trouble = |why: String| Trouble::Slowing { why };
+    let mut child = command(program, job).args(slowed).spawn().map_err(|error| trouble(error.to_string()))?;
+    // It says so of each kind once it holds them up, and says nothing where it cannot.
+    let begun = child.stdout.take().map_or(0, |pipe| {
+        io::BufRead::lines(io::BufReader::new(pipe)).map_while(Result::ok).take(slowed.len()).count()
+    });
+    if begun == slowed.len() {
+        return Ok(Some(child));
+    }
+    let mut said = String::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        let _ = pipe.read_to_string(&mut said);
+    }
+    Err(trouble(said.lines().last().unwrap_or("it said nothing").to_owned()))
 }
 
 fn is(pid: Pid, child: &Child) -> bool {

@@ -17,7 +17,7 @@
  */
 #if defined(__x86_64__)
 enum { call_write = 1, call_mmap = 9, call_ioctl = 16, call_exit_group = 231, call_openat = 257 };
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__riscv)
 enum { call_ioctl = 29, call_openat = 56, call_write = 64, call_exit_group = 94, call_mmap = 222 };
 #endif
 
@@ -51,8 +51,19 @@ static long call(long number, long one, long two, long three, long four, long fi
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
 	return x0;
+#elif defined(__riscv)
+	register long a7 __asm__("a7") = number;
+	register long a0 __asm__("a0") = one;
+	register long a1 __asm__("a1") = two;
+	register long a2 __asm__("a2") = three;
+	register long a3 __asm__("a3") = four;
+	register long a4 __asm__("a4") = five;
+	register long a5 __asm__("a5") = six;
+
+	__asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5) : "memory");
+	return a0;
 #else
-#error "guests are x86-64 or arm64"
+#error "guests are x86-64, arm64 or riscv64"
 #endif
 }
 
@@ -136,4 +147,7 @@ __attribute__((used)) void begin(long *stack)
 __asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall begin\n");
 #elif defined(__aarch64__)
 __asm__(".globl _start\n_start:\n\tmov x0, sp\n\tbl begin\n");
+#elif defined(__riscv)
+/* The linker may have made addresses relative to gp. */
+__asm__(".globl _start\n_start:\n\t.option push\n\t.option norelax\n\tla gp, __global_pointer$\n\t.option pop\n\tmv a0, sp\n\tcall begin\n");
 #endif

@@ -1,0 +1,1 @@
+../../common/build/compile.rs
