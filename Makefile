@@ -40,7 +40,7 @@ wheel:  ## build the Python wheel into target/wheels
 	@tools/setup wheel
 	cargo --locked xtask wheel
 
-dist:  ## build what users install (static programs, .deb, wheels, image; x86-64 and aarch64) into dist/
+dist:  ## build what users install (static programs, .deb, wheels, image; x86-64 and aarch64; static ones for riscv64) into dist/
 	@tools/setup dist
 	cargo --locked xtask dist
 

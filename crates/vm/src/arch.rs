@@ -57,10 +57,9 @@ pub(crate) struct Facts {
     pub(crate) cpu_without_random: &'static str,
     /// How QEMU emulates the CPUs where it does not count their instructions.
     pub(crate) emulation: &'static str,
-    /// More of QEMU's options where it counts them.
-    pub(crate) counted_options: &'static [&'static str],
-    /// A number of CPUs with which a guest that counts instructions does not boot.
-    pub(crate) cpus_not_counted: Option<u32>,
+    /// Whether several CPUs can have their instructions counted. A CPU of RISC-V that waits for another in a loop, as its firmware and kernel do for
+    /// each other's fences, has no instruction by which it gives its turn away (QEMU 7.2: `rr_cpu_thread_fn`): the other one may never have one.
+    pub(crate) counts_several_cpus: bool,
     /// Why its CPUs cannot be fast and slow ones that the kernel knows of, where they cannot.
     pub(crate) why_all_alike: Option<&'static str>,
     /// The kernel's name of the first serial port.
@@ -90,8 +89,7 @@ const X86_64: Facts = Facts {
     cpu: "max",
     cpu_without_random: "max,-rdrand,-rdseed",
     emulation: ONE_THREAD,
-    counted_options: &[],
-    cpus_not_counted: None,
+    counts_several_cpus: true,
     why_all_alike: Some("its kernel learns which CPUs are slow from the CPUs, and QEMU's do not say"),
     console: "ttyS0",
     // The timer need not be tried out. The kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
@@ -118,25 +116,12 @@ const ARM64: Facts = Facts {
     cpu: "neoverse-n1",
     cpu_without_random: "neoverse-n1",
     emulation: ONE_THREAD,
-    counted_options: &[],
-    cpus_not_counted: None,
+    counts_several_cpus: true,
     why_all_alike: None,
     console: "ttyAMA0",
     command_line: "",
     emulated_command_line: EMULATED_PARAMETER,
 };
-
-/// Has CPUs whose instructions are counted take turns of 20 us and less.
-///
-/// A CPU that waits for another in a loop otherwise goes on for up to 100 ms, as long as no timer is due (QEMU 7.2: `rr_cpu_thread_fn`). RISC-V has no
-/// instruction there that gives a turn away, and its firmware and kernel wait like this for each other's fences. So QEMU gets a timer of its own: that of
-/// a network without a device, which the guest does not see.
-const TURNS: [&str; 4] = [
-    "-netdev",
-    "hubport,id=turns,hubid=0",
-    "-object",
-    "filter-buffer,id=turn,netdev=turns,interval=20,queue=rx",
-];
 
 const RISCV64: Facts = Facts {
     name: "riscv64",
@@ -156,8 +141,7 @@ const RISCV64: Facts = Facts {
     cpu_without_random: "rv64",
     // With turns, a fence takes as long as one: a CPU waits for the others in a loop.
     emulation: "tcg,thread=multi",
-    counted_options: &TURNS,
-    cpus_not_counted: Some(2),
+    counts_several_cpus: false,
     why_all_alike: Some(
         "what slows CPUs down takes timers of BPF, which Linux 7 has only on CPUs with Zacas, and QEMU 7.2 has none",
     ),

@@ -153,7 +153,6 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     if accelerator == Accelerator::CountedInstructions {
         // QEMU's own random numbers, some of which some versions give to the kernel.
         add(&["-seed", &spec.seed.to_string()]);
-        add(spec.arch.facts().counted_options);
     }
     if files.icount_barrier.is_some() {
         add(&icount_barrier::QEMU_ARGUMENTS);

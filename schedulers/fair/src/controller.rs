@@ -37,6 +37,9 @@ impl Decision {
 /// The weight of a task of nice 0, as the kernel counts it for a scheduler.
 const NICE_0: f64 = 100.0;
 
+/// What a swap costs is more than tasks gain whose speedups differ by less.
+const NOTHING_TO_GAIN: f64 = 0.01;
+
 /// Computes shares, interval by interval.
 #[derive(Debug)]
 pub struct Controller<S> {
@@ -137,6 +140,15 @@ impl<S: SpeedupSource> Controller<S> {
     pub fn equal_shares(&self) -> ByKind<f64> {
         let tasks: u32 = self.decisions.iter().map(|decision| decision.tasks).sum();
         self.sharing.equal(tasks.max(1) as usize)
+    }
+
+    /// Whether every application that was busy is about as fast on one kind of core as on another.
+    pub fn all_kinds_are_alike(&self) -> bool {
+        let is_alike = |decision: &Decision| {
+            let speedups = decision.speedups.map(|speedups| speedups[..self.kinds()].to_vec());
+            speedups.is_some_and(|all| all.iter().all(|one| (one - 1.0).abs() < NOTHING_TO_GAIN))
+        };
+        !self.decisions.is_empty() && self.decisions.iter().all(is_alike)
     }
 
     fn forget_others(&mut self, totals: &[(AppId, Usage)]) {
@@ -287,6 +299,21 @@ mod tests {
         let sum: f64 = decisions.iter().map(|decision| decision.shares[0] * f64::from(decision.tasks)).sum();
         assert!((sum - 2.0).abs() < 1e-9 && decisions[0].shares[0] > decisions[1].shares[0], "{decisions:?}");
         assert!((controller.equal_shares()[0] - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_kinds_are_alike_for_all_nobody_need_be_swapped() {
+        let are_alike = |speedups: &[[f64; 2]]| {
+            let source = MeasuredSpeedups(speedups.to_vec());
+            let mut controller = Controller::new(&COUNTS, Policy::MaxFair, source).unwrap();
+            assert!(!controller.all_kinds_are_alike(), "nobody is there");
+            controller.step(&totals(&[[1.0, 1.0]; 3], 1), own).unwrap();
+            controller.all_kinds_are_alike()
+        };
+        assert!(are_alike(&[[1.0, 1.0], [1.005, 0.995], [1.0, 1.0]]));
+        assert!(!are_alike(&[[1.0, 1.0], [1.0, 1.0], [1.5, 1.0]]));
+        assert!(!are_alike(&[[1.0, 1.0], [1.0, 1.02], [1.0, 1.0]]));
+        assert!(!are_alike(&[[1.0, 1.0], [1.0, 1.0]]), "one is not known");
     }
 
     #[test]

@@ -23,6 +23,8 @@ use swtch_units::CpuList;
 const WHOLE: f64 = (1 << 20) as f64;
 /// CPUs that the BPF half knows (`MAX_CPUS`).
 const MAX_CPUS: usize = 1024;
+/// In one of so many intervals tasks are swapped although it makes no difference, so that it is seen when it does.
+const LOOKS_AGAIN: u64 = 10;
 /// A task is busy when it ran for this part of an interval.
 const BUSY: f64 = 0.1;
 /// How often new applications are looked for.
@@ -136,7 +138,15 @@ impl Fair {
         let mut value = self.order(&self.controller.equal_shares(), &NOT_AT_ALL, OWN_WEIGHT).to_vec();
         value.extend(self.interval.to_ne_bytes());
         value.extend(((self.plan.interval.as_nanos() as f64 * BUSY) as u64).to_ne_bytes());
+        value.extend(u64::from(self.stays()).to_ne_bytes());
         update(running, "generals", &0_u32.to_ne_bytes(), &value)
+    }
+
+    /// Whether no task is to be swapped, because nobody is faster on one kind of core than on another. Speedups that are sampled are looked at again
+    /// now and then.
+    fn stays(&self) -> bool {
+        let looks_again = self.controller.source().is_sampled() && self.interval % LOOKS_AGAIN == 0;
+        !looks_again && self.controller.all_kinds_are_alike()
     }
 
     /// How many times slower than on the fastest kind of core it is made.

@@ -27,7 +27,7 @@ const DIST: &str = "dist";
 const BOOK: &str = "target/dist/book";
 
 pub(crate) const HELP: &str = "\
-cargo xtask dist [--arch x86_64|aarch64] [--dev] [KIND...]
+cargo xtask dist [--arch x86_64|aarch64|riscv64] [--dev] [KIND...]
                              what users install, into dist/: static, deb, wheel, image (all of them without a KIND); programs
                              builds the programs alone, into target/dist/ARCH, where `swtch vm --arch` finds them;
                              --dev builds without optimisation, to try packaging";
@@ -65,6 +65,10 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
             book()?;
         }
         for (kind, make) in KINDS.iter().filter(|(kind, _)| wanted.kinds.contains(kind)) {
+            if !target.kinds.contains(kind) {
+                println!("{kind} for {}: none is made", target.arch);
+                continue;
+            }
             let start = Instant::now();
             make(&programs).with_context(|| format!("cannot make the {kind} for {}", target.arch))?;
             println!("{kind} for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
@@ -134,6 +138,8 @@ mod tests {
 
     #[test]
     fn everything_is_made_for_every_target_unless_something_is_named() {
+        let names = KINDS.map(|(kind, _)| kind);
+        assert!(target::ALL.iter().all(|target| target.kinds.iter().all(|kind| names.contains(kind))));
         let all = wanted(&[]).unwrap();
         assert_eq!(
             (all.targets.len(), all.kinds.len(), all.optimised),

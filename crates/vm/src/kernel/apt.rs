@@ -34,7 +34,7 @@ pub(super) fn fetch(cache: &Path, arch: Arch) -> Result<(), VmError> {
             continue;
         }
         let image = extract(&apt, &format!("{IMAGE_PREFIX}{version}"))?;
-        let Some(image) = found(&image, "vmlinuz") else { continue };
+        let Some(image) = found_image(&image) else { continue };
         return keep(cache, version, &image, Some(&config));
     }
     Err(no_kernel(format!("none of the newest {MOST_TRIED} has it built in")))
@@ -65,7 +65,7 @@ pub(super) fn fetch_version(cache: &Path, version: &str, arch: Arch) -> Result<K
     let image = images.iter().find(|image| is_of(&image.version, version)).ok_or_else(none)?;
     let folder = extract(&apt, &image.package)?;
     let no_image = || VmError::NoKernel { why: format!("{} has no vmlinuz", image.package) };
-    let vmlinuz = found(&folder, "vmlinuz").ok_or_else(no_image)?;
+    let vmlinuz = found_image(&folder).ok_or_else(no_image)?;
     let config = match &image.config {
         Some(package) => found(&extract(&apt, package)?, "config"),
         None => found(&folder, "config"),
@@ -165,6 +165,11 @@ fn versions_of(names: &str, prefix: &str, arch: Arch) -> Vec<String> {
     let is_version =
         |text: &String| text.ends_with(flavour) && text.starts_with(|letter: char| letter.is_ascii_digit());
     names.lines().filter_map(version).filter(is_version).collect()
+}
+
+/// A kernel's image. That of riscv64 is called vmlinux in older packages, and is none of the ELF files with that name.
+fn found_image(folder: &Path) -> Option<PathBuf> {
+    found(folder, "vmlinuz").or_else(|| found(folder, "vmlinux"))
 }
 
 /// The file of this name, however deep, the first in the order of names.

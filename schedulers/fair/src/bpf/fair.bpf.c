@@ -90,6 +90,8 @@ struct general {
 	/* The interval of user space that this is, and from when on a task counts as busy in it, ns. */
 	u64 interval;
 	u64 busy_ns;
+	/* No program is faster on one kind than on another: nobody is better off after a swap. */
+	u64 stays;
 };
 
 /* What an application has had, ns; and work done meanwhile, where it is counted. */
@@ -687,6 +689,7 @@ static bool take_next(s32 cpu, u64 limit, u64 margin_ns)
 static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, struct cpu_slot *slot)
 {
 	u32 kind = kind_of(cpu);
+	struct general *all = general();
 	s32 from;
 
 	/*
@@ -700,7 +703,7 @@ static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, stru
 	}
 	state->goes_to = NOWHERE;
 	slot->pid = is_confined(p) ? 0 : p->pid;
-	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE) {
+	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE && all && !all->stays) {
 		from = best_to_take(kind, slot, WORTH_NS, 0);
 		/* It goes on until the other one is there, and no other may have it meanwhile. */
 		if (from != NOWHERE && bpf_cpumask_test_cpu(from, p->cpus_ptr) && ask_for(from, cpu)) {
@@ -790,8 +793,10 @@ void BPF_STRUCT_OPS(fair_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(fair_tick, struct task_struct *p)
 {
 	struct task_state *state = state_of(p);
+	struct general *all = general();
 
-	if (state)
+	/* What it had is charged when it stops, or has had its slice. Others want to know earlier, where they may swap with it. */
+	if (state && !(all && all->stays))
 		charge(p, state, scx_bpf_task_cpu(p));
 }
 

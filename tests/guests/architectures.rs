@@ -1,4 +1,4 @@
-//! A guest of another architecture: one boot of an arm64 kernel, and the errors where there can be none.
+//! Guests of other architectures: boots of arm64 and riscv64 kernels, and the errors where there can be none.
 
 use crate::common::examples::furnished;
 use crate::common::{home, run, stderr, stdout, swtch};
@@ -8,42 +8,109 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const EMULATOR: &str = "qemu-system-aarch64";
-
-/// Runs one program of aarch64.
-const USER_EMULATOR: &str = "qemu-aarch64-static";
-
-/// `swtch` for aarch64, where it was built.
-fn foreign_swtch() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name("../dist/aarch64/swtch")
+/// Another architecture.
+struct Foreign {
+    /// As `--arch` takes it.
+    arch: &'static str,
+    /// As programs are called for it.
+    name: &'static str,
+    /// Runs a machine.
+    emulator: &'static str,
+    /// Runs one program.
+    user_emulator: &'static str,
+    packages: &'static str,
+    /// The counter of time that its programs read.
+    clock: &'static str,
 }
 
-/// Whether nothing of that architecture can run by this emulator; says so.
-fn cannot(test: &str, emulator: &str) -> bool {
-    let reason = if !foreign_swtch().is_file() {
-        "no swtch for aarch64 is built: cargo xtask dist --arch aarch64 programs builds it".to_owned()
-    } else if Command::new(emulator).arg("--version").output().is_err() {
-        format!("{emulator} is not installed: apt-get install qemu-system-arm qemu-user-static")
-    } else {
-        return false;
-    };
-    crate::common::skip(test, &reason);
-    true
-}
+const ARM: Foreign = Foreign {
+    arch: "arm64",
+    name: "aarch64",
+    emulator: "qemu-system-aarch64",
+    user_emulator: "qemu-aarch64-static",
+    packages: "qemu-system-arm qemu-user-static",
+    clock: "cntvct",
+};
+const RISCV: Foreign = Foreign {
+    arch: "riscv64",
+    name: "riscv64",
+    emulator: "qemu-system-riscv64",
+    user_emulator: "qemu-riscv64-static",
+    packages: "qemu-system-misc opensbi qemu-user-static",
+    clock: "rdtime",
+};
 
-fn vm(home: &Path, arguments: &[&str]) -> Output {
-    let mut command = swtch(home);
-    command
-        .env("XDG_CACHE_HOME", cache())
-        .env("TMPDIR", home)
-        .args(["vm", "--arch", "arm64"])
-        .args(arguments);
-    run(&mut command)
+impl Foreign {
+    /// `swtch` for it, where it was built.
+    fn swtch(&self) -> PathBuf {
+        Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name(format!("../dist/{}/swtch", self.name))
+    }
+
+    /// Whether nothing of that architecture can run by this emulator; says so.
+    fn cannot(&self, test: &str, emulator: &str) -> bool {
+        let reason = if !self.swtch().is_file() {
+            format!("no swtch for {0} is built: cargo xtask dist --arch {0} programs builds it", self.name)
+        } else if Command::new(emulator).arg("--version").output().is_err() {
+            format!("{emulator} is not installed: apt-get install {}", self.packages)
+        } else {
+            return false;
+        };
+        crate::common::skip(test, &reason);
+        true
+    }
+
+    fn vm(&self, home: &Path, arguments: &[&str]) -> Output {
+        let mut command = swtch(home);
+        command
+            .env("XDG_CACHE_HOME", cache())
+            .env("TMPDIR", home)
+            .args(["vm", "--arch", self.arch])
+            .args(arguments);
+        run(&mut command)
+    }
 }
 
 #[test]
 fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
-    if cannot("an_arm_guest_runs_programs_of_its_own_under_our_scheduler", EMULATOR) {
+    runs_its_own_programs(&ARM, "an_arm_guest_runs_programs_of_its_own_under_our_scheduler");
+}
+
+#[test]
+fn a_riscv_guest_runs_programs_of_its_own_under_our_scheduler() {
+    runs_its_own_programs(&RISCV, "a_riscv_guest_runs_programs_of_its_own_under_our_scheduler");
+}
+
+#[test]
+fn the_kernel_of_an_arm_guest_knows_fast_and_slow_cpus_and_the_slow_ones_are() {
+    let test = "the_kernel_of_an_arm_guest_knows_fast_and_slow_cpus_and_the_slow_ones_are";
+    if ARM.cannot(test, ARM.emulator) {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    // Seconds that the same work takes on a fast and on a slow CPU. Emulated CPUs are not equally fast: hence the two times of each.
+    let script = "cat /sys/devices/system/cpu/cpu*/cpu_capacity; swtch doctor | grep performance; \
+        work() { i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; }; \
+        for cpu in 0 5 0 5; do taskset -p -c $cpu $$ >/dev/null; a=$(cut -d ' ' -f 1 /proc/uptime); work; \
+        echo \"$cpu $a $(cut -d ' ' -f 1 /proc/uptime)\"; done";
+    let output = ARM.vm(home.path(), &["--machine", "2f4s", "--", "sh", "-c", script]);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..6], ["1024", "1024", "293", "293", "293", "293"]);
+    assert!(lines[6].contains("6 CPUs, 2 performance + 4 efficiency"), "{said}");
+    let took = |cpu: &str| -> f64 {
+        let of = |line: &&str| {
+            let numbers: Vec<f64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+            numbers[2] - numbers[1]
+        };
+        lines[7..].iter().filter(|line| line.starts_with(cpu)).map(of).sum()
+    };
+    assert!(took("5") > 2.0 * took("0"), "{said}");
+}
+
+fn runs_its_own_programs(foreign: &Foreign, test: &str) {
+    if foreign.cannot(test, foreign.emulator) {
         return;
     }
     let _machine = machine();
@@ -51,7 +118,7 @@ fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
     let script = "uname -m; cat /sys/kernel/sched_ext/root/ops; hackbench -p -g 1 -l 5 >&2; \
         swtch measure --quick --method pipe --placement same-cpu --class normal --time-limit 5s --json >profile.json; exit 7";
     let options = ["--json", "--cpus", "2", "--sched", "flsched", "--fetch", "profile.json"];
-    let output = vm(home.path(), &[&options[..], &["--", "sh", "-c", script]].concat());
+    let output = foreign.vm(home.path(), &[&options[..], &["--", "sh", "-c", script]].concat());
     assert_eq!(output.status.code(), Some(7), "{}{}", stdout(&output), stderr(&output));
     let events: Vec<Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -59,12 +126,12 @@ fn an_arm_guest_runs_programs_of_its_own_under_our_scheduler() {
         let is_it = |event: &&Value| event["event"] == "output" && event["stream"] == stream;
         events.iter().filter(is_it).map(|event| event["text"].as_str().unwrap()).collect()
     };
-    assert_eq!(of("stdout"), "aarch64\nflsched\n");
+    assert_eq!(of("stdout"), format!("{}\nflsched\n", foreign.name));
     assert!(of("stderr").contains("Time: "), "hackbench ran: {}", of("stderr"));
     let profile: Value =
         serde_json::from_slice(&fs::read(home.path().join("profile.json")).unwrap()).unwrap();
-    assert_eq!(profile["clock"]["source"], "cntvct", "{profile}");
-    assert_eq!(profile["host"]["architecture"], "aarch64", "{profile}");
+    assert_eq!(profile["clock"]["source"], foreign.clock, "{profile}");
+    assert_eq!(profile["host"]["architecture"], foreign.name, "{profile}");
     let model = profile["host"]["cpu_model"].as_str().unwrap();
     assert!(model.starts_with("QEMU TCG CPU"), "it knows that its CPUs are emulated: {model}");
 }
@@ -106,8 +173,17 @@ const WRITTEN: [&str; 6] = [
 ];
 
 #[test]
-fn commands_print_and_write_the_same_on_another_architecture() {
-    if cannot("commands_print_and_write_the_same_on_another_architecture", USER_EMULATOR) {
+fn commands_print_and_write_the_same_on_arm64() {
+    print_and_write_the_same(&ARM, "commands_print_and_write_the_same_on_arm64");
+}
+
+#[test]
+fn commands_print_and_write_the_same_on_riscv64() {
+    print_and_write_the_same(&RISCV, "commands_print_and_write_the_same_on_riscv64");
+}
+
+fn print_and_write_the_same(foreign: &Foreign, test: &str) {
+    if foreign.cannot(test, foreign.user_emulator) {
         return;
     }
     let commands: Vec<Vec<&str>> =
@@ -130,7 +206,7 @@ fn commands_print_and_write_the_same_on_another_architecture() {
         (ran, WRITTEN.map(|name| fs::read(home.path().join(name)).unwrap()))
     };
     let (here, here_files) = on(&[env!("CARGO_BIN_EXE_swtch").into()]);
-    let (there, there_files) = on(&[USER_EMULATOR.into(), foreign_swtch()]);
+    let (there, there_files) = on(&[foreign.user_emulator.into(), foreign.swtch()]);
     for ((words, here), there) in commands.iter().zip(&here).zip(&there) {
         assert_eq!(here.0, Some(0), "{words:?}: {here:?}");
         assert_eq!(here, there, "{words:?}");
