@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define TRACING "/sys/kernel/tracing/"
-/* What is done before anything counts, so that pages are there. */
+/* Rounds before those that count, so that pages are there. */
 enum { WARM = 50 };
 
 static char own_path[4096];

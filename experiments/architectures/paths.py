@@ -90,7 +90,9 @@ def main() -> int:
         allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--arch", nargs="+", choices=ZIG, default=list(ZIG))
-    parser.add_argument("--kernel", nargs="+", default=["6.12", "newest"], help="versions of Debian's, or newest")
+    parser.add_argument(
+        "--kernel", nargs="+", default=["6.12", "newest"], help="versions of Debian's, or newest"
+    )
     parser.add_argument("--trace", default="pipe", choices=[name for name, _ in ROWS if name != ACROSS])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures here too")
     options = parser.parse_args()
@@ -114,7 +116,11 @@ def main() -> int:
         return 1
     if options.json:
         document = {
-            name: {"instructions": figures[name], "calls": functions[name].calls, "own": functions[name].own_ns}
+            name: {
+                "instructions": figures[name],
+                "calls": functions[name].calls,
+                "own": functions[name].own_ns,
+            }
             for name in figures
         }
         options.json.write_text(json.dumps(document, indent=1) + "\n")
@@ -132,7 +138,9 @@ def compiled(arch: str, directory: Path) -> Path:
     words = [sys.executable, "-m", "ziglang", "cc", "-target", ZIG[arch], "-static", "-O2"]
     done = subprocess.run([*words, "-o", str(program), str(SOURCE)], capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"error: {SOURCE.name} does not compile for {arch}: {(done.stderr.strip() or '?').splitlines()[0]}")
+        sys.exit(
+            f"error: {SOURCE.name} does not compile for {arch}: {(done.stderr.strip() or '?').splitlines()[0]}"
+        )
     return program
 
 
@@ -150,7 +158,9 @@ def guest(arch: str, kernel: str, program: Path, cpus: int, *words: str) -> tupl
     said = "".join(e["text"] for e in events if e["event"] == "output" and e["stream"] == "stdout")
     booted = next((e["kernel"] for e in events if e["event"] == "booted"), None)
     if done.returncode or not said or booted is None:
-        raise Failed(f"{arch}, Linux {kernel}: {(done.stderr.strip() or 'nothing was printed').splitlines()[-1]}")
+        raise Failed(
+            f"{arch}, Linux {kernel}: {(done.stderr.strip() or 'nothing was printed').splitlines()[-1]}"
+        )
     return said, booted
 
 
@@ -228,7 +238,10 @@ def tracer_ns(called: list[tuple[str, float, list[float]]]) -> tuple[float, floa
         elif len(inside) == 1:
             callers[name].append(ns - inside[0])
     # Where the clock is coarse, only means of many calls tell.
-    often = [[statistics.fmean(times) for times in kind.values() if len(times) >= ROUNDS] for kind in (leaves, callers)]
+    often = [
+        [statistics.fmean(times) for times in kind.values() if len(times) >= ROUNDS]
+        for kind in (leaves, callers)
+    ]
     if not all(often):
         raise Failed("too few functions were called often enough to tell what the tracer takes")
     recorded, with_one = map(min, often)
@@ -249,6 +262,7 @@ def table(figures: dict[str, dict[str, float]]) -> str:
 
 def differences(path: str, figures: dict[str, dict[str, float]], functions: dict[str, Functions]) -> str:
     """The functions whose instructions differ most between guests, in a round."""
+
     def width(name: str) -> float:
         own = [of.of(name)[1] for of in functions.values()]
         return max(own) - min(own)

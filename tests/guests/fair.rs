@@ -49,7 +49,7 @@ const THREE_KINDS: Machine = Machine {
 };
 /// Two CPUs of six that are all alike are taken for fast.
 const ALIKE: Machine = Machine { name: "alike", speedups: [&[1.0, 1.0]; 6], ..DIVERSE };
-/// Until it is known that nobody gains by a swap, tasks are swapped: half a second, which is a tenth of what the mixes take.
+/// Until it is known that no program gains by a swap, tasks are swapped: half a second, which is a tenth of what the mixes take.
 const SECONDS_ALIKE: &str = "20";
 /// Of the first intervals, in which programs start and shares are not theirs yet, nothing is checked.
 const INTERVALS_LEFT_OUT: usize = 2;

@@ -98,7 +98,7 @@ pub fn find(program: &str) -> PathBuf {
     found.unwrap_or_else(|| {
         panic!(
             "{program} is missing: tools/setup test installs tools; cargo build --release -p scx_flsched -p scx_fair \
-             -p scx_global_fifo -p scx_file -p scx_slow --bins --examples builds ours (without --release if this test is)"
+             -p scx_global_fifo -p scx_file -p swtch-slow --bins --examples builds ours (without --release if this test is)"
         )
     })
 }

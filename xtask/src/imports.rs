@@ -17,6 +17,8 @@ const LEVELS: [(u8, &[&str]); 8] = [
 
 /// Programs that stand apart: they may use only a little, and nothing may import them.
 const SCHEDULERS: &str = "scx_*";
+/// Slows CPUs down for them; it stands apart with them.
+const SLOWS_CPUS: &str = "swtch-slow";
 /// What the schedulers share; it stands apart with them.
 const SHARED_BY_SCHEDULERS: &str = "swtch-scx";
 const USED_BY_SCHEDULERS: [&str; 5] =
@@ -27,10 +29,10 @@ const USED_BY_CHORES: &str = "swtch-units";
 
 /// External crates that only some crates may import. A trailing `*` stands for any ending.
 const CONFINED: [(&str, &[&str]); 4] = [
-    ("clap*", &["swtch", SCHEDULERS, SHARED_BY_SCHEDULERS]),
+    ("clap*", &["swtch", SCHEDULERS, SLOWS_CPUS, SHARED_BY_SCHEDULERS]),
     ("pyo3*", &["swtch-python"]),
-    ("libbpf*", &["swtch-record", SCHEDULERS, SHARED_BY_SCHEDULERS]),
-    ("scx_*", &[SCHEDULERS]),
+    ("libbpf*", &["swtch-record", SCHEDULERS, SLOWS_CPUS, SHARED_BY_SCHEDULERS]),
+    ("scx_*", &[SCHEDULERS, SLOWS_CPUS]),
 ];
 
 /// The table of levels, for people: a line per level, the crates by the names of their directories.
@@ -66,7 +68,7 @@ fn place(name: &str) -> Option<Standing> {
     if name == "xtask" {
         return Some(Standing::Chores);
     }
-    if matches(SCHEDULERS, name) {
+    if matches(SCHEDULERS, name) || name == SLOWS_CPUS {
         return Some(Standing::Scheduler);
     }
     if name == SHARED_BY_SCHEDULERS {
@@ -77,7 +79,7 @@ fn place(name: &str) -> Option<Standing> {
 
 /// Whether it is a live scheduler, or what they share.
 pub(crate) fn is_scheduler(name: &str) -> bool {
-    matches(SCHEDULERS, name) || name == SHARED_BY_SCHEDULERS
+    [SLOWS_CPUS, SHARED_BY_SCHEDULERS].contains(&name) || matches(SCHEDULERS, name)
 }
 
 /// Every import that points up or sideways, every confined crate that got out, every crate without a place.

@@ -148,7 +148,7 @@ fn cpus(structure: &[u8]) -> Result<Vec<Cpu>, String> {
             PROPERTY => at += 2 * WORD + (word_at(structure, at)? as usize).next_multiple_of(WORD),
             NOTHING => {}
             END => return Ok(found),
-            other => return Err(format!("{other} is no token of it")),
+            other => return Err(format!("{other} is not a token of it")),
         }
     }
 }

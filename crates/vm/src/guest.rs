@@ -153,7 +153,7 @@ pub fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// Some kernels interpret BPF programs unless they are told to compile them (riscv64), and then refuse those that call the kernel's functions.
+/// Some kernels interpret BPF programs unless a setting has them compile these (riscv64), and then refuse those that call the kernel's functions.
 fn compile_programs_of_the_kernel() {
     const SWITCH: &str = "/proc/sys/net/core/bpf_jit_enable";
     if fs::read_to_string(SWITCH).is_ok_and(|text| text.trim() == "0") {

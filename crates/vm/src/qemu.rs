@@ -90,7 +90,7 @@ pub(crate) struct Files {
     pub(crate) icount_barrier: Option<IcountBarrier>,
     /// Where the boot is kept, or the guest resumes from one.
     pub(crate) memory: Option<Memory>,
-    /// What the kernel is told of the machine, where that is not what QEMU says.
+    /// The machine's description for the kernel, where it is not QEMU's own.
     pub(crate) device_tree: Option<PathBuf>,
 }
 

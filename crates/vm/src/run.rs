@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_units::Observer;
 
-/// Slows the guest's CPUs down; it comes with swtch.
+/// Slows the guest's CPUs down; swtch's packages have it.
 const SLOWING: &str = "swtch-slow";
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);

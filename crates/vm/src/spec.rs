@@ -35,7 +35,7 @@ pub struct Spec {
     pub packages: Vec<String>,
     /// CPUs of the guest.
     pub cpus: u32,
-    /// How much each CPU can do, of 1024: the kernel is told so, and CPUs that can do less are slowed down. Empty: all CPUs are alike.
+    /// How much each CPU can do, of 1024. The device tree has it for the kernel, and CPUs that can do less are slowed down. Empty: all CPUs are alike.
     pub capacities: Vec<u32>,
     /// Memory of the guest, MiB.
     pub memory_mib: u64,

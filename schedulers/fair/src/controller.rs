@@ -302,11 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn where_kinds_are_alike_for_all_nobody_need_be_swapped() {
+    fn where_kinds_are_alike_for_all_no_swap_is_needed() {
         let are_alike = |speedups: &[[f64; 2]]| {
             let source = MeasuredSpeedups(speedups.to_vec());
             let mut controller = Controller::new(&COUNTS, Policy::MaxFair, source).unwrap();
-            assert!(!controller.all_kinds_are_alike(), "nobody is there");
+            assert!(!controller.all_kinds_are_alike(), "no application is there");
             controller.step(&totals(&[[1.0, 1.0]; 3], 1), own).unwrap();
             controller.all_kinds_are_alike()
         };

@@ -23,7 +23,7 @@ use swtch_units::CpuList;
 const WHOLE: f64 = (1 << 20) as f64;
 /// CPUs that the BPF half knows (`MAX_CPUS`).
 const MAX_CPUS: usize = 1024;
-/// In one of so many intervals tasks are swapped although it makes no difference, so that it is seen when it does.
+/// In one of this number of intervals tasks are swapped although it makes no difference, so that it is seen when it does.
 const LOOKS_AGAIN: u64 = 10;
 /// A task is busy when it ran for this part of an interval.
 const BUSY: f64 = 0.1;
@@ -142,7 +142,7 @@ impl Fair {
         update(running, "generals", &0_u32.to_ne_bytes(), &value)
     }
 
-    /// Whether no task is to be swapped, because nobody is faster on one kind of core than on another. Speedups that are sampled are looked at again
+    /// Whether no task is to be swapped, because no application is faster on one kind of core than on another. Speedups that are sampled are looked at again
     /// now and then.
     fn stays(&self) -> bool {
         let looks_again = self.controller.source().is_sampled() && self.interval % LOOKS_AGAIN == 0;

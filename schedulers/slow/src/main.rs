@@ -146,7 +146,7 @@ fn run(args: &Args) -> Result<(), String> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(cannot("catch signals"))?;
     }
     let programs = args.programs.as_deref().map(|path| programs(path, args.slowed.len())).transpose()?;
-    // They end with the object: the kernel cancels a map's timers when nobody has the map any more.
+    // They end with the object: the kernel cancels a map's timers when no process has the map any more.
     let mut object = load()?;
     let begun = Instant::now();
     for (name, factors) in programs.iter().flatten() {

@@ -19,7 +19,7 @@ const ALL_KINDS: [&str; 4] = ["static", "deb", "wheel", "image"];
 pub(super) const ALL: [Target; 3] = [
     Target { arch: "x86_64", debian: "amd64", image: "amd64", kinds: &ALL_KINDS },
     Target { arch: "aarch64", debian: "arm64", image: "arm64", kinds: &ALL_KINDS },
-    // For its guests: nobody has run them on a machine of that kind yet.
+    // For its guests: they were not run on a machine of that kind yet.
     Target { arch: "riscv64", debian: "riscv64", image: "riscv64", kinds: &["static"] },
 ];
 

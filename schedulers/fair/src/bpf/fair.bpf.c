@@ -90,7 +90,7 @@ struct general {
 	/* The interval of user space that this is, and from when on a task counts as busy in it, ns. */
 	u64 interval;
 	u64 busy_ns;
-	/* No program is faster on one kind than on another: nobody is better off after a swap. */
+	/* No program is faster on one kind than on another: none is better off after a swap. */
 	u64 stays;
 };
 
