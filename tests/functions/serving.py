@@ -88,11 +88,17 @@ class Served:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
         except TimeoutError:
-            raise AssertionError(f"no answer; where its threads are:\n{self._whereabouts()}") from None
+            where, starved = self._whereabouts()
+            if starved:
+                # Seen in whole runs on a virtual machine with Linux 6.18: for a minute one CPU ran none of the tasks that are pinned to it.
+                pytest.skip(
+                    f"the machine ran these threads not at all for a second, although they could run:\n{starved}"
+                )
+            raise AssertionError(f"no answer; where its threads are:\n{where}") from None
 
-    def _whereabouts(self) -> str:
+    def _whereabouts(self) -> tuple[str, str]:
         """Every thread of the server and of what it started, twice: CPU time in ticks, switches, and the kernel function it waits in. Programs in
-        Python then print where each thread is, and end."""
+        Python then print where each thread is, and end. And those threads that could run and got nothing of a CPU in between."""
         looks = [self._threads()]
         time.sleep(1)
         looks.append(self._threads())
@@ -101,7 +107,9 @@ class Served:
                 with contextlib.suppress(OSError):
                     os.kill(tid, signal.SIGABRT)
         time.sleep(1)
-        return "\n".join(f"{tid} {' '.join(row)}" for look in looks for tid, row in look.items())
+        starved = {tid: row for tid, row in looks[1].items() if row[1] == "R" and looks[0].get(tid) == row}
+        where = "\n".join(f"{tid} {' '.join(row)}" for look in looks for tid, row in look.items())
+        return where, "\n".join(f"{tid} {' '.join(row)}" for tid, row in starved.items())
 
     def _threads(self) -> dict[int, tuple[str, ...]]:
         threads = {}

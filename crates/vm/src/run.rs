@@ -220,15 +220,7 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
         }
         None => None,
     };
-    let slowing = match spec.slowed() {
-        slowed if slowed.is_empty() => None,
-        slowed => {
-            let program = beside(&guest_files, OsStr::new(SLOWING), first_process)
-                .ok_or(VmError::NoSlowing { program: SLOWING })?;
-            guest_files.program(&program)?;
-            Some((program, slowed))
-        }
-    };
+    let slowing = slowing_program(spec, &mut guest_files, first_process)?;
     // A system of its own has no directories of this machine's users.
     let mut paths = if spec.deterministic || root.is_some() {
         GuestPaths::fixed(&guest_files, here, first_process, &words(spec))
@@ -256,16 +248,32 @@ fn pack(spec: &Spec, first_process: &Path, root: Option<&Path>, here: &Path) -> 
         scheduler: scheduler.map_or_else(Vec::new, |(found, options)| {
             std::iter::once(paths.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
         }),
-        slowing: slowing.map_or_else(Vec::new, |(program, slowed)| {
-            let program = paths.of(&program).into_os_string();
-            std::iter::once(program).chain(slowed.into_iter().map(OsString::from)).collect()
-        }),
+        slowing: slowing
+            .iter()
+            .map(|program| paths.of(program).into_os_string())
+            .chain(spec.slowed().into_iter().map(OsString::from))
+            .collect(),
         fetch: spec.fetch.iter().map(|path| paths.word(path.as_os_str())).collect(),
         resumed: None,
     };
     let first_process = paths.of(&guest_files.absolute(first_process));
     let own_items = paths.items(&own_files.items);
     Ok(Packed { items: paths.items(&guest_files.items), own_items, first_process, job })
+}
+
+/// What slows the guest's CPUs down, where some are to be slow; it travels.
+fn slowing_program(
+    spec: &Spec,
+    guest_files: &mut GuestFiles,
+    first_process: &Path,
+) -> Result<Option<PathBuf>, VmError> {
+    if spec.slowed().is_empty() {
+        return Ok(None);
+    }
+    let found = beside(guest_files, OsStr::new(SLOWING), first_process);
+    let program = found.ok_or(VmError::NoSlowing { program: SLOWING })?;
+    guest_files.program(&program)?;
+    Ok(Some(program))
 }
 
 /// The words that may name files.

@@ -145,7 +145,7 @@ impl Fair {
     /// Whether no task is to be swapped, because no application is faster on one kind of core than on another. Speedups that are sampled are looked at again
     /// now and then.
     fn stays(&self) -> bool {
-        let looks_again = self.controller.source().is_sampled() && self.interval % LOOKS_AGAIN == 0;
+        let looks_again = self.controller.source().is_sampled() && self.interval.is_multiple_of(LOOKS_AGAIN);
         !looks_again && self.controller.all_kinds_are_alike()
     }
 
