@@ -175,7 +175,9 @@ mod tests {
         bytes.extend(name.bytes());
         bytes.push(0);
         bytes.resize(bytes.len().next_multiple_of(WORD), 0);
-        inside.iter().for_each(|one| bytes.extend(one));
+        for one in inside {
+            bytes.extend(one);
+        }
         bytes.extend(END_NODE.to_be_bytes());
         bytes
     }
