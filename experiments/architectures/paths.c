@@ -5,7 +5,8 @@
  *   paths time PATH...        a line for each path: its name, nanoseconds, operations, voluntary context switches
  *   paths trace PATH ROUNDS   the kernel's functions on the way, by its own tracer (function_graph), on standard output
  *
- * Tasks are of the class SCHED_BATCH, so that every switch is one of a task that sleeps. The times are of loops with nothing in them but the calls. Everything runs on CPU 0, but for what is to cross CPUs.
+ * Tasks are of the class SCHED_BATCH, so that every switch is one of a task that sleeps. The times are of loops with nothing in them but the calls.
+ * Everything runs on CPU 0, but for what is to cross CPUs, which is not traced.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -272,11 +273,11 @@ static void trace_one(const struct path *path, long rounds)
 
 	set("tracing_on", "0");
 	set("buffer_size_kb", "16384");
-	set("tracing_cpumask", path->begin == futex_across ? "3" : "1");
+	set("tracing_cpumask", "1");
 	set("current_tracer", "function_graph");
 	set("options/funcgraph-tail", "1");
 	set("options/funcgraph-overhead", "0");
-	/* Whose function it is; and what others do meanwhile does not count as its time. */
+	/* Whose function it is; and the time of other tasks does not count as its time. */
 	set("options/funcgraph-proc", "1");
 	set("options/sleep-time", "0");
 	pipes();

@@ -52,7 +52,7 @@ MOST_FUNCTIONS = 14
 RARE = 0.5
 """A function that is called less often in a round is not of the path: ticks, and the beginning and the end of tracing."""
 ENDS = 0.1
-"""The shortest and the longest calls of a function that are left out: something interrupted them, or the tracer began or ended meanwhile."""
+"""The shortest and the longest calls of a function that are left out: something interrupted them, or the tracer began or ended in them."""
 BEGIN = r"\s*\d+\)\s+(?P<task>\S+-\d+)\s*\|\s*"
 OPENS = re.compile(BEGIN + r"\|\s+(?P<name>[\w.]+)\(\) \{")
 CLOSES = re.compile(BEGIN + r"(?P<us>[\d.]+) us\s*\|\s+\}")

@@ -135,7 +135,7 @@ def test_every_message_is_of_the_protocol_and_counts_all_threads(receiver, tmp_p
         threads.stdin.write("\n")
         threads.stdin.flush()
         done = int(threads.stdout.readline())
-        # Those that came meanwhile do not hold all switches, and one more may be on its way.
+        # Those that came until now do not hold all switches, and one more may be on its way.
         while not messages.empty():
             messages.get()
         seen = [messages.get(timeout=60) for _ in range(3)]

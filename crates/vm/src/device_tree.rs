@@ -13,7 +13,7 @@ const END_NODE: u32 = 2;
 const PROPERTY: u32 = 3;
 const NOTHING: u32 = 4;
 const END: u32 = 9;
-/// What is added.
+/// The property that is added.
 const CAPACITY: &[u8] = b"capacity-dmips-mhz\0";
 /// The nodes from the root to a CPU.
 const CPU_DEPTH: usize = 3;

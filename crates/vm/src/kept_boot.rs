@@ -53,9 +53,10 @@ pub(crate) struct KeptBoot {
     in_use: Option<File>,
 }
 
-/// Whether such guests resume from a kept boot. With KVM a boot takes a second. Those of other architectures have first processes of their own.
+/// Whether such guests resume from a kept boot. With KVM a boot takes a second. Those of other architectures have first processes of their own, and those
+/// with fast and slow CPUs a device tree of their own.
 pub(crate) fn is_for(spec: &Spec, accelerator: Accelerator) -> bool {
-    accelerator != Accelerator::Kvm && spec.arch.is_native()
+    accelerator != Accelerator::Kvm && spec.arch.is_native() && spec.capacities.is_empty()
 }
 
 /// Of the memory that holds the files: the share of a guest's memory that they may take, rounded up.

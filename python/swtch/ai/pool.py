@@ -110,7 +110,7 @@ def with_loops(pool: Pool, slices_ns: Sequence[int], inferences: int, threads: i
 
 
 def workers_of(trace: Trace) -> tuple[list[int], Others]:
-    """How long each stay of a worker on a CPU was, ns, and what others did. The thread with the most CPU time makes the inferences."""
+    """How long each stay of a worker on a CPU was, ns, and the stays of other programs. The thread with the most CPU time makes the inferences."""
     tasks, switches = trace.tasks, trace.switches
     own = [row for row in range(len(tasks["tid"])) if tasks["in_scope"][row]]
     process = tasks["pid"][max(own, key=lambda row: tasks["run_ns"][row])]

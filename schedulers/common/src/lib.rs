@@ -7,7 +7,8 @@
 //! Reports are [`SchedulerEvent`]s: lines for people, or JSON, one object a line.
 //!
 //! Modules: `layout` (where variables are in a compiled object, by its BTF), `attach` (open, set, load, attach), `verifier`,
-//! `counters`, `exit` (why it ended), `partial` (policies of single tasks), `hotplug`, `options`, `program` (from beginning to end),
+//! `counters`, `exit` (why it ended), `partial` (policies of single tasks), `hotplug`, `options`, `names` (files that give commands
+//! numbers), `program` (from beginning to end),
 //! `reporter`, `error`.
 
 mod attach;
@@ -16,6 +17,7 @@ mod error;
 mod exit;
 mod hotplug;
 mod layout;
+mod names;
 mod options;
 mod partial;
 mod program;
@@ -25,6 +27,7 @@ mod verifier;
 pub use attach::{Loaded, Running, Settings};
 pub use counters::total;
 pub use error::SchedulerError;
+pub use names::{NamedNumbers, NamesError};
 pub use options::{Options, parse_duration};
 pub use program::{Source, Worker, complain, report_usage, run};
 pub use reporter::Reporter;

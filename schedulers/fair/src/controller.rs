@@ -145,8 +145,8 @@ impl<S: SpeedupSource> Controller<S> {
     /// Whether every application that was busy is about as fast on one kind of core as on another.
     pub fn all_kinds_are_alike(&self) -> bool {
         let is_alike = |decision: &Decision| {
-            let speedups = decision.speedups.map(|speedups| speedups[..self.kinds()].to_vec());
-            speedups.is_some_and(|all| all.iter().all(|one| (one - 1.0).abs() < NOTHING_TO_GAIN))
+            let is_one = |speedup: &f64| (speedup - 1.0).abs() < NOTHING_TO_GAIN;
+            decision.speedups.is_some_and(|speedups| speedups[..self.kinds()].iter().all(is_one))
         };
         !self.decisions.is_empty() && self.decisions.iter().all(is_alike)
     }

@@ -4,14 +4,13 @@
 //! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
 //!
 //! Modules: `controller`, `sharing` (two kinds by the published rules, more by a linear program), `source` (where speedups come from),
-//! `estimate`, `usage`, `kinds` (which CPUs are of which kind), `apps` and `names`, `events`, `worker` (maps and files).
+//! `estimate`, `usage`, `kinds` (which CPUs are of which kind), `apps`, `events`, `worker` (maps and files).
 
 mod apps;
 mod controller;
 mod estimate;
 mod events;
 mod kinds;
-mod names;
 mod sharing;
 mod source;
 mod usage;
@@ -21,7 +20,6 @@ pub use apps::Apps;
 pub use controller::{AppId, Controller, Decision};
 pub use estimate::Estimate;
 pub use kinds::{ByKind, KINDS, Kinds, KindsError};
-pub use names::{NamedNumbers, NamesError};
 pub use sharing::SharingError;
 pub use source::{Counted, Given, SpeedupSource};
 pub use usage::Usage;

@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use scx_fair::{Fair, Kinds, NamedNumbers, Plan, Work};
+use scx_fair::{Fair, Kinds, Plan, Work};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_fairness::{Parameters, Policy};
-use swtch_scx::{Options, Source, parse_duration};
+use swtch_scx::{NamedNumbers, Options, Source, parse_duration};
 use swtch_topology::Host;
 use swtch_units::CpuList;
 

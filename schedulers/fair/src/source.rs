@@ -4,10 +4,10 @@ use crate::apps::Apps;
 use crate::controller::AppId;
 use crate::estimate::Estimate;
 use crate::kinds::ByKind;
-use crate::names::NamedNumbers;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use swtch_scx::NamedNumbers;
 
 /// Says how much faster applications are on faster cores.
 pub trait SpeedupSource {

@@ -4,7 +4,6 @@ use crate::apps::Apps;
 use crate::controller::{AppId, Controller, Decision};
 use crate::events;
 use crate::kinds::{ByKind, KINDS, Kinds};
-use crate::names::NamedNumbers;
 use crate::source::{Counted, Given, SpeedupSource};
 use crate::usage::Usage;
 use libbpf_rs::{MapCore, MapFlags};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use swtch_fairness::Policy;
-use swtch_scx::{Reporter, Running, SchedulerError, SchedulerEvent, Settings, Worker};
+use swtch_scx::{NamedNumbers, Reporter, Running, SchedulerError, SchedulerEvent, Settings, Worker};
 use swtch_units::CpuList;
 
 /// Shares and factors are parts of this in the BPF half.

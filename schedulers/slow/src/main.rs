@@ -6,14 +6,14 @@ use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramM
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt::Display;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use swtch_units::{CpuList, parse_ns};
+use swtch_scx::{NamedNumbers, parse_duration, report_usage};
+use swtch_units::CpuList;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slow.bpf.o"));
 /// Its program that begins on the CPU that it is called on.
@@ -45,7 +45,7 @@ struct Args {
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = period)]
     period: Duration,
     /// End after this time, e.g. 60s; without it, when interrupted
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
 }
 
@@ -87,38 +87,18 @@ fn held(factor: f64, period: Duration) -> Duration {
     period.mul_f64(1.0 - 1.0 / factor)
 }
 
-/// A program's name, and its factor on each kind of slow CPUs.
-type Program = (String, Vec<f64>);
-
-fn programs(path: &Path, kinds: usize) -> Result<Vec<Program>, String> {
-    let text =
-        fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let read = |(index, line): (usize, &str)| {
-        let mut words = line.split_whitespace();
-        let name = words.next().unwrap_or_default().to_owned();
-        let factors: Option<Vec<f64>> = words.map(|word| word.parse().ok()).collect();
-        let fits = |factors: &Vec<f64>| {
-            factors.len() == kinds && factors.iter().all(|one| (1.0..=LARGEST_FACTOR).contains(one))
-        };
-        let factors = factors.filter(fits).ok_or_else(|| {
-            format!(
-                "{}, line {}: expected a program's name and its {kinds} factors, each 1 to {LARGEST_FACTOR}",
-                path.display(),
-                index + 1
-            )
-        })?;
-        Ok((name, factors))
-    };
-    lines.map(read).collect()
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string())
+/// Programs of a file, each with its factor on every kind of slow CPUs.
+fn programs(path: &Path, kinds: usize) -> Result<NamedNumbers, String> {
+    let programs = NamedNumbers::read(path, kinds).map_err(|error| error.to_string())?;
+    let too_slow = programs.iter().find(|(_, factors)| factors.iter().any(|factor| *factor > LARGEST_FACTOR));
+    if let Some((name, _)) = too_slow {
+        return Err(format!("{}: {name}: a factor is 1 to {LARGEST_FACTOR}", path.display()));
+    }
+    Ok(programs)
 }
 
 fn period(text: &str) -> Result<Duration, String> {
-    let period = duration(text)?;
+    let period = parse_duration(text)?;
     let fits = (SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period);
     fits.then_some(period).ok_or_else(|| format!("'{text}' is not between 50us and 100ms"))
 }
@@ -126,10 +106,7 @@ fn period(text: &str) -> Result<Duration, String> {
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return report_usage(&error),
     };
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -149,7 +126,7 @@ fn run(args: &Args) -> Result<(), String> {
     // They end with the object: the kernel cancels a map's timers when no process has the map any more.
     let mut object = load()?;
     let begun = Instant::now();
-    for (name, factors) in programs.iter().flatten() {
+    for (name, factors) in programs.iter().flat_map(NamedNumbers::iter) {
         put(&mut object, name, factors, args.period)?;
     }
     for (kind, slowed) in (0..).zip(&args.slowed) {
@@ -243,10 +220,12 @@ mod tests {
             assert!(Slowed::parse(bad).unwrap_err().contains(bad), "{bad}");
         }
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "w1 2 3.5\n\nw2 1 1\n").unwrap();
+        std::fs::write(file.path(), "w1 2 3.5\n\nw2 1 1\n").unwrap();
         let read = programs(file.path(), 2).unwrap();
-        assert_eq!(read[0], ("w1".to_owned(), vec![2.0, 3.5]));
-        assert!(programs(file.path(), 1).unwrap_err().contains("line 1"));
+        assert_eq!(read.iter().next(), Some(("w1", &[2.0, 3.5][..])));
+        assert!(programs(file.path(), 3).unwrap_err().contains(":1: 'w1 2 3.5'"));
+        std::fs::write(file.path(), "w1 2 1000\n").unwrap();
+        assert!(programs(file.path(), 2).unwrap_err().contains("1 to 100"));
         assert!(period("1s").is_err() && period("1us").is_err() && period("2ms").is_ok());
     }
 }

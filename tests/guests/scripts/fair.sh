@@ -31,9 +31,13 @@ echo "$MACHINES" | while IFS='|' read -r machine options policies speedups slowd
 		echo "RESULT $machine $policy"
 		if [ "$policy" = stock ]; then work; continue; fi
 		# Where no program is slower anywhere nothing is held up.
-		throttle=""; slow=""
-		if [ -n "$slowdowns" ]; then swtch-slow $slowed --programs /tmp/slowdowns > /tmp/slow & slow=$!; while [ "$(wc -l < /tmp/slow)" -lt "$(echo $slowed | wc -w)" ]; do sleep 0.05; done; fi
-		scx_fair $options --policy $policy --interval 500ms --stats 1 --speedups /tmp/speedups $throttle --json > /tmp/log 2>&1 & pid=$!
+		slow=""
+		if [ -n "$slowdowns" ]; then
+			swtch-slow $slowed --programs /tmp/slowdowns > /tmp/slow & slow=$!
+			# It has a line for each kind that it holds up.
+			while [ "$(wc -l < /tmp/slow)" -lt "$(echo $slowed | wc -w)" ]; do sleep 0.05; done
+		fi
+		scx_fair $options --policy $policy --interval 500ms --stats 1 --speedups /tmp/speedups --json > /tmp/log 2>&1 & pid=$!
 		while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
 		work
 		kill $pid; wait $pid; [ -z "$slow" ] || kill $slow

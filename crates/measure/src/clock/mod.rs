@@ -4,8 +4,7 @@
 
 mod calibration;
 #[cfg_attr(target_arch = "x86_64", path = "tsc.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "cntvct.rs")]
-#[cfg_attr(target_arch = "riscv64", path = "rdtime.rs")]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "riscv64"), path = "fenced.rs")]
 #[cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")),
     path = "none.rs"

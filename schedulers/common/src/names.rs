@@ -98,6 +98,11 @@ impl NamedNumbers {
         }
     }
 
+    /// All names with their numbers, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        self.0.iter().map(|(name, numbers)| (name.as_str(), numbers.as_slice()))
+    }
+
     /// The numbers of a name.
     pub fn get(&self, name: &str) -> Option<&[f64]> {
         self.0.get(name).or_else(|| self.0.get("*")).map(Vec::as_slice)
