@@ -163,5 +163,6 @@ def test_every_message_is_of_the_protocol_and_counts_all_threads(receiver, tmp_p
     if "swtch.context_switches" not in metrics:
         pytest.skip("no programs in the kernel here: single processes are not counted")
     counted = switches(seen[-1], threads.pid)
-    # The main thread waits for the others besides.
-    assert done >= 3 * SLEEPS and done <= counted <= done + 20, (done, counted)
+    # Besides, the main thread waits for the others, and a thread that begins for the interpreter's lock.
+    assert counted is not None, said
+    assert done >= 3 * SLEEPS and done <= counted <= done + 100, (done, counted)

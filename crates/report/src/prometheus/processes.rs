@@ -46,9 +46,11 @@ impl Processes {
                 process.name = Some(task.comm.clone());
             }
         }
-        for (pid, more) in since {
-            let switches = more.voluntary + more.involuntary;
-            if !self.limiter.note(&pid.to_string(), switches) {
+        let names: Vec<String> = since.keys().map(u32::to_string).collect();
+        let did = since.values().map(|process| process.voluntary + process.involuntary);
+        self.limiter.note_all(names.iter().map(String::as_str).zip(did), now_ns);
+        for (name, (pid, more)) in names.iter().zip(since) {
+            if !self.limiter.has(name) {
                 continue;
             }
             let sums = self.sums.entry(pid).or_default();

@@ -3,7 +3,7 @@
 //! A name keeps its series while it is there and does something. A name's counter counts the events while its series grows, and `other`
 //! counts them while it does not. So neither counter ever goes back, and each event is counted in exactly one of them. A name that is gone, or
 //! that is given up for a busier one, gives its place away at once. Its series stays unchanged for [`STILL_NS`] before it ends, so that a scraper
-//! that reads less often misses none of its counts. Half as many series as grow may stand still like that; the oldest end earlier.
+//! that reads less often misses none of its counts. Half as many series as grow may stand still like that; those that did least end earlier.
 
 use std::collections::HashMap;
 
@@ -61,15 +61,34 @@ impl SeriesLimiter {
 
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
     pub(super) fn note(&mut self, name: &str, weight: u64) -> bool {
+        let free = self.count < self.most;
+        let entry = self.noted(name, weight);
+        let begins = !entry.grows() && free;
+        if begins {
+            (entry.shown, entry.left_ns) = (true, None);
+        }
+        let grows = entry.grows();
+        self.count += usize::from(begins);
+        grows
+    }
+
+    fn noted(&mut self, name: &str, weight: u64) -> &mut Entry {
         let new = Entry { shown: false, left_ns: None, there: true, weight: 0 };
         let entry = self.entries.entry(name.to_owned()).or_insert(new);
         entry.there = true;
         entry.weight = entry.weight.saturating_add(weight);
-        if !entry.grows() && self.count < self.most {
-            self.count += 1;
-            (entry.shown, entry.left_ns) = (true, None);
+        entry
+    }
+
+    /// Notes all that are there and what each did. Places of those that are gone are free at once, and the busiest get what is free.
+    pub(super) fn note_all<'a>(&mut self, all: impl Iterator<Item = (&'a str, u64)>, now_ns: u64) {
+        for (name, weight) in all {
+            self.noted(name, weight);
         }
-        entry.grows()
+        if self.come_and_go {
+            self.take_leave(|entry| entry.grows() && !entry.there, now_ns);
+        }
+        self.give_room();
     }
 
     /// Whether `name` has a series to which something can be added.
@@ -153,15 +172,19 @@ impl SeriesLimiter {
         }
     }
 
-    /// Takes out the series that stood still for long enough, and the oldest of those beyond the limit.
+    /// Takes out the series that stood still for long enough, and of those beyond the limit the ones that did least, the oldest first.
     fn ended(&mut self, now_ns: u64) -> Vec<String> {
-        let still = self.entries.iter().filter_map(|(name, entry)| Some((entry.left_ns?, name.clone())));
-        let mut still: Vec<(u64, String)> = still.collect();
+        let still = self
+            .entries
+            .iter()
+            .filter_map(|(name, entry)| Some((entry.weight, entry.left_ns?, name.clone())));
+        let mut still: Vec<(u64, u64, String)> = still.collect();
         still.sort();
         let beyond = still.len().saturating_sub(self.most.div_ceil(2));
         let old = |left_ns: u64| now_ns.saturating_sub(left_ns) >= STILL_NS;
-        let over = still.into_iter().enumerate().filter(|(at, (left_ns, _))| *at < beyond || old(*left_ns));
-        let ended: Vec<String> = over.map(|(_, (_, name))| name).collect();
+        let over =
+            still.into_iter().enumerate().filter(|(at, (_, left_ns, _))| *at < beyond || old(*left_ns));
+        let ended: Vec<String> = over.map(|(_, (_, _, name))| name).collect();
         for name in &ended {
             if let Some(entry) = self.entries.get_mut(name) {
                 (entry.shown, entry.left_ns) = (false, None);
@@ -256,6 +279,21 @@ mod tests {
             assert!(second < 502 || shown.has("/busy"), "after {second}");
         }
         assert!(ended > 9_000, "{ended}");
+    }
+
+    #[test]
+    fn one_that_was_busy_once_is_not_lost_among_many_that_come_and_go() {
+        let mut shown = SeriesLimiter::new(20, true);
+        for second in 1..=20 {
+            let burst: Vec<String> = (0..100).map(|number| format!("{second}-{number}")).collect();
+            let busy = (second == 5).then_some(("busy", 1_000));
+            shown.note_all(burst.iter().map(|name| (name.as_str(), 2)).chain(busy), second * SECOND);
+            assert_eq!(shown.has("busy"), second == 5, "after {second}");
+            let ended = shown.review(second * SECOND);
+            assert!(!ended.contains(&"busy".to_owned()), "its series stands still, after {second}");
+            let series = shown.entries.values().filter(|entry| entry.shown).count();
+            assert!(series <= 30, "{series}");
+        }
     }
 
     #[test]
