@@ -1,6 +1,7 @@
 //! The measurement inside a function, from the request to the document `swtch/faas/2`. Null has its reason in `unavailable`.
 
-use crate::request::Request;
+use crate::clock::{CPU, WALL, ns};
+use crate::request::{Request, number, parse};
 use crate::{clock, host, spin, switching};
 use serde_json::{Value, json};
 use std::env;
@@ -22,34 +23,33 @@ static INVOCATIONS: Mutex<u64> = Mutex::new(0);
 
 /// A status of HTTP and what is answered. `worked` is called when work that was asked for is done.
 pub fn answer(body: &str, query: &str, platform: &str, id: Option<&str>, worked: impl FnOnce()) -> (u16, Value) {
-    match Request::parse(body, query) {
+    match parse(body, query) {
         Ok(request) => (200, document(&request, platform, id, worked)),
         Err(why) => (400, json!({ "schema": "swtch/faas-error/1", "error": why })),
     }
 }
 
 fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl FnOnce()) -> Value {
-    let mut number = INVOCATIONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    *number += 1;
-    let (wall, before, quota) = (clock::monotonic_ns(), host::usage(), host::quota(&Value::Null));
+    let mut invocation = INVOCATIONS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *invocation += 1;
+    let (wall, before, quota) = (ns(WALL), host::usage(), host::quota(&Value::Null));
     let age_ns = STARTED.elapsed().as_nanos() as u64;
     let mut unavailable = Vec::new();
     let described = host::describe(platform, &mut unavailable);
     let mut measurements = Vec::new();
-    for method in request.methods() {
+    for method in request["methods"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         match switching::measure(method, request) {
             Ok(found) => measurements.push(found),
             Err(why) => unavailable.push(json!({ "what": format!("measurements.{method}"), "why": why.to_string() })),
         }
     }
-    let (mut cpu, mut spun) = (Value::Null, Value::Null);
-    if request.number("spin_ms") > 0.0 {
-        (cpu, spun) = spin::spin(request);
-    } else {
+    let spun = (number(request, "spin_ms") > 0.0).then(|| spin::spin(request));
+    if spun.is_none() {
         unavailable.extend(["cpu", "throttling.spun"].map(|what| json!({ "what": what, "why": "the request has spin_ms 0" })));
     }
-    let works = request.number("work_ms") > 0.0 || request.number("iterations") > 0.0;
-    let work = works.then(|| work(request.number("work_ms"), request.number("iterations") as u64, worked));
+    let (cpu, spun) = spun.unwrap_or_default();
+    let (ms, iterations) = (number(request, "work_ms"), number(request, "iterations"));
+    let work = (ms + iterations > 0.0).then(|| work(ms, iterations as u64, worked));
     let numbers = host::quota(&quota);
     if numbers.is_null() {
         unavailable.push(json!({ "what": "throttling.platform", "why": "no cgroup with the cpu controller can be read" }));
@@ -60,10 +60,10 @@ fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl Fn
         "handler": { "version": VERSION, "language": "rust", "runtime": "std", "runtime_version": env!("CARGO_PKG_RUST_VERSION"),
             "libc": if cfg!(target_env = "musl") { "musl" } else { "glibc" } },
         "platform": of_platform(platform),
-        "invocation": { "number": *number, "cold": *number == 1, "id": id, "process_age_ns": age_ns },
-        "host": described, "request": request.0, "measurements": measurements, "clock": clock::describe(), "cpu": cpu,
+        "invocation": { "number": *invocation, "cold": *invocation == 1, "id": id, "process_age_ns": age_ns },
+        "host": described, "request": request, "measurements": measurements, "clock": clock::describe(), "cpu": cpu,
         "throttling": { "spun": spun, "platform": numbers }, "work": work,
-        "usage": { "wall_ns": clock::monotonic_ns() - wall, "cpu_ns": after[2] - before[2], "voluntary": after[0] - before[0],
+        "usage": { "wall_ns": ns(WALL) - wall, "cpu_ns": after[2] - before[2], "voluntary": after[0] - before[0],
             "involuntary": after[1] - before[1], "max_rss_bytes": after[3] },
         "unavailable": unavailable,
     })
@@ -89,20 +89,20 @@ fn of_platform(name: &str) -> Value {
 /// A number of iterations, or as many as take this many ms of CPU time where nothing interferes.
 fn work(ms: f64, asked: u64, worked: impl FnOnce()) -> Value {
     let iterations = if asked > 0 { asked } else { (ms * per_ms()) as u64 };
-    let (wall, cpu) = (clock::monotonic_ns(), clock::thread_cpu_ns());
+    let (wall, cpu) = (ns(WALL), ns(CPU));
     iterate(iterations);
-    let wall_ns = clock::monotonic_ns() - wall;
+    let wall_ns = ns(WALL) - wall;
     worked();
-    json!({ "asked_ms": ms, "wall_ns": wall_ns, "cpu_ns": clock::thread_cpu_ns() - cpu, "iterations": iterations })
+    json!({ "asked_ms": ms, "wall_ns": wall_ns, "cpu_ns": ns(CPU) - cpu, "iterations": iterations })
 }
 
 fn per_ms() -> f64 {
-    let (begin, mut done) = (clock::thread_cpu_ns(), 0);
-    while clock::thread_cpu_ns() - begin < CALIBRATION_NS {
+    let (begin, mut done) = (ns(CPU), 0);
+    while ns(CPU) - begin < CALIBRATION_NS {
         iterate(CHUNK);
         done += CHUNK;
     }
-    done as f64 / (clock::thread_cpu_ns() - begin) as f64 * 1e6
+    done as f64 / (ns(CPU) - begin) as f64 * 1e6
 }
 
 /// Marsaglia's xorshift: each step needs the one before, so that no compiler shortens it.

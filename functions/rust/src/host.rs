@@ -32,7 +32,7 @@ pub fn describe(platform: &str, unavailable: &mut Vec<Value>) -> Value {
     let cpuinfo = text("/proc/cpuinfo");
     let model = cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(": ")?.1));
     unavailable.push(json!({ "what": "host.memory_limit_bytes", "why": "the handler in Rust does not read it" }));
-    let online = text("/proc/stat").lines().filter(|line| line.starts_with("cpu")).count().saturating_sub(1);
+    let online = text("/proc/stat").matches("\ncpu").count();
     let firecracker = platform == "lambda" || text("/proc/cmdline").contains("virtio_mmio.device=");
     let gvisor = text("/proc/version").contains("gVisor");
     json!({
@@ -48,8 +48,7 @@ pub fn quota(before: &Value) -> Value {
     let limited = found.iter().find(|group| !group["quota_ns"].is_null());
     let Some(mut found) = limited.or(found.first()).cloned() else { return Value::Null };
     for name in ["periods", "periods_throttled", "throttled_ns"] {
-        let earlier = before[name].as_i64().unwrap_or(0);
-        found[name] = json!(found[name].as_i64().map(|now| (now - earlier).max(0)));
+        found[name] = json!(found[name].as_i64().map(|now| (now - before[name].as_i64().unwrap_or(0)).max(0)));
     }
     found
 }

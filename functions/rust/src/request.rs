@@ -18,64 +18,48 @@ const NUMBERS: [(&str, bool, f64, f64); 10] = [
 ];
 
 /// What to measure, by name, defaults filled in.
-pub struct Request(pub Map<String, Value>);
+pub type Request = Map<String, Value>;
 
-impl Request {
-    /// Reads a body and a query string; an error is one line.
-    pub fn parse(body: &str, query: &str) -> Result<Self, String> {
-        let mut said = match serde_json::from_str(if body.trim().is_empty() { "{}" } else { body }) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(Value::Null) => Map::new(),
-            Ok(_) => return Err("the body is not a JSON object".into()),
-            Err(_) => return Err("the body is not JSON".into()),
+/// Reads a body and a query string; an error is one line.
+pub fn parse(body: &str, query: &str) -> Result<Request, String> {
+    let mut said = match serde_json::from_str(if body.trim().is_empty() { "{}" } else { body }) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(Value::Null) => Map::new(),
+        Ok(_) => return Err("the body is not a JSON object".into()),
+        Err(_) => return Err("the body is not JSON".into()),
+    };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = match name {
+            "methods" => text.split(',').filter(|one| !one.is_empty()).collect(),
+            _ => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
         };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = match name {
-                "methods" => text.split(',').filter(|one| !one.is_empty()).collect(),
-                _ => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
-            };
-            if said.insert(name.to_owned(), value).is_some() {
-                return Err(format!("{name} is given twice"));
-            }
+        if said.insert(name.to_owned(), value).is_some() {
+            return Err(format!("{name} is given twice"));
         }
-        let mut request = Self::default();
-        for (name, value) in said {
-            let known = request.0.get_mut(&name).ok_or_else(|| format!("unknown name {name:?}"))?;
-            *known = checked(&name, value)?;
-        }
-        if request.number("min_batches") > request.number("max_batches") {
-            return Err("min_batches is more than max_batches".into());
-        }
-        Ok(request)
     }
-
-    pub fn methods(&self) -> impl Iterator<Item = &str> {
-        self.0["methods"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    let mut request = defaults();
+    for (name, value) in said {
+        let known = request.get_mut(&name).ok_or_else(|| format!("unknown name {name:?}"))?;
+        *known = checked(&name, value)?;
     }
-
-    pub fn number(&self, name: &str) -> f64 {
-        self.0[name].as_f64().unwrap_or_default()
+    if number(&request, "min_batches") > number(&request, "max_batches") {
+        return Err("min_batches is more than max_batches".into());
     }
-
-    pub fn whole(&self, name: &str) -> usize {
-        self.number(name) as usize
-    }
-
-    pub fn pin(&self) -> bool {
-        self.0["pin"] == true
-    }
+    Ok(request)
 }
 
-impl Default for Request {
-    fn default() -> Self {
-        let defaults = json!({
-            "methods": METHODS, "switches_per_batch": 200, "min_batches": 20, "max_batches": 1000, "interval": 0.01, "time_limit_ms": 1000,
-            "ring_tasks": 8, "spin_ms": 1000, "spinners": crate::host::cpus_allowed().len().clamp(1, 64), "work_ms": 0, "iterations": 0,
-            "pin": true, "samples": false,
-        });
-        Self(defaults.as_object().cloned().unwrap_or_default())
-    }
+pub fn number(request: &Request, name: &str) -> f64 {
+    request[name].as_f64().unwrap_or_default()
+}
+
+fn defaults() -> Request {
+    let defaults = json!({
+        "methods": METHODS, "switches_per_batch": 200, "min_batches": 20, "max_batches": 1000, "interval": 0.01, "time_limit_ms": 1000,
+        "ring_tasks": 8, "spin_ms": 1000, "spinners": crate::host::cpus_allowed().len().clamp(1, 64), "work_ms": 0, "iterations": 0,
+        "pin": true, "samples": false,
+    });
+    defaults.as_object().cloned().unwrap_or_default()
 }
 
 fn checked(name: &str, value: Value) -> Result<Value, String> {
@@ -108,15 +92,15 @@ mod tests {
     fn requests_are_understood_as_in_every_language() {
         let file: Value = serde_json::from_str(include_str!("../../vectors/requests.json")).unwrap();
         for vector in file["vectors"].as_array().unwrap() {
-            let found = Request::parse(vector["body"].as_str().unwrap_or(""), vector["query"].as_str().unwrap_or(""));
+            let found = parse(vector["body"].as_str().unwrap_or(""), vector["query"].as_str().unwrap_or(""));
             match (found, vector["refused"].as_str()) {
                 (Err(why), Some(word)) => assert!(why.contains(word) && !why.contains('\n'), "{vector}: {why}"),
                 (Ok(found), None) => {
-                    let mut expected = Request::default().0;
+                    let mut expected = defaults();
                     expected.extend(vector["understood"].as_object().unwrap().clone());
-                    assert_eq!(found.0, expected, "{vector}");
+                    assert_eq!(found, expected, "{vector}");
                 }
-                (found, _) => panic!("{vector}: {:?}", found.map(|found| found.0)),
+                (found, _) => panic!("{vector}: {:?}", found),
             }
         }
     }

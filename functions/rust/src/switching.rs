@@ -1,12 +1,13 @@
 //! What it costs to hand the CPU from one thread to another, batch by batch, each beside its baseline.
 
-use crate::clock::monotonic_ns;
+use crate::clock::{WALL, ns};
 use crate::host::{cpus_allowed, pin, usage};
-use crate::request::Request;
+use crate::request::{Request, number};
 use nix::sched::sched_getcpu;
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read, Result, Write, pipe};
-use std::sync::{Arc, Condvar, Mutex};
+use std::io::{Read, Result, Write, pipe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// Looking after every batch would stop by luck.
@@ -20,8 +21,8 @@ type Step = Box<dyn FnMut() -> Result<()> + Send>;
 pub fn measure(method: &str, request: &Request) -> Result<Value> {
     let allowed = cpus_allowed();
     // Threads started from here on inherit its CPU.
-    let cpu = request.pin().then(sched_getcpu).and_then(std::result::Result::ok).filter(|cpu| pin(&[*cpu]).is_ok());
-    let threads = if method == "ring" { request.whole("ring_tasks") } else { 2 };
+    let cpu = (request["pin"] == true).then(sched_getcpu).and_then(std::result::Result::ok).filter(|cpu| pin(&[*cpu]).is_ok());
+    let threads = if method == "ring" { number(request, "ring_tasks") as usize } else { 2 };
     let found = run(method, threads, cpu, request);
     let _ = pin(&allowed);
     found
@@ -33,56 +34,37 @@ fn link(by_pipe: bool) -> Result<(Step, Step)> {
         let (mut reader, mut writer) = pipe()?;
         return Ok((Box::new(move || writer.write_all(&[1])), Box::new(move || reader.read_exact(&mut [0]))));
     }
-    let slot = Arc::new(Slot::default());
-    let giver = Giver(Arc::clone(&slot));
-    let take = move || {
-        let held = slot.holds.lock().map_err(|_| ErrorKind::Other)?;
-        let mut held = slot.changed.wait_while(held, |held| *held == EMPTY).map_err(|_| ErrorKind::Other)?;
-        let found = std::mem::replace(&mut *held, EMPTY);
-        if found == GONE { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    };
-    Ok((Box::new(move || giver.put(TOKEN)), Box::new(take)))
-}
-
-const EMPTY: u8 = 0;
-const TOKEN: u8 = 1;
-const GONE: u8 = 2;
-
-#[derive(Default)]
-struct Slot {
-    holds: Mutex<u8>,
-    changed: Condvar,
-}
-
-struct Giver(Arc<Slot>);
-
-impl Giver {
-    fn put(&self, what: u8) -> Result<()> {
-        *self.0.holds.lock().map_err(|_| ErrorKind::Other)? = what;
-        self.0.changed.notify_one();
+    let slot = Arc::new((Mutex::new(false), Condvar::new()));
+    let giver = Arc::clone(&slot);
+    let put = move || {
+        *giver.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        giver.1.notify_one();
         Ok(())
-    }
+    };
+    let take = move || {
+        let held = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot.1.wait_while(held, |held| !*held).unwrap_or_else(PoisonError::into_inner) = false;
+        Ok(())
+    };
+    Ok((Box::new(put), Box::new(take)))
 }
 
-impl Drop for Giver {
-    fn drop(&mut self) {
-        let _ = self.put(GONE);
-    }
-}
-
-/// Threads hand a token from one to the next; the first is this one. Each ends when the one before it is gone.
+/// Threads hand a token from one to the next; the first is this one. A last lap ends them.
 fn run(method: &str, threads: usize, cpu: Option<usize>, request: &Request) -> Result<Value> {
     let by_pipe = method != "condvar";
     let ((mut give, mut take), mut alone) = (link(by_pipe)?, link(by_pipe)?);
+    let ended = Arc::new(AtomicBool::new(false));
     for _ in 1..threads {
         let (mut next, after) = link(by_pipe)?;
-        let mut before = std::mem::replace(&mut take, after);
-        thread::spawn(move || while before().and_then(|()| next()).is_ok() {});
+        let (mut before, ended) = (std::mem::replace(&mut take, after), Arc::clone(&ended));
+        // Whether this lap is the last is known before the token goes on, and only then.
+        let mut lap = move || before().map(|()| ended.load(Ordering::Relaxed)).and_then(|last| next().map(|()| last));
+        thread::spawn(move || while lap().is_ok_and(|last| !last) {});
     }
-    let laps = request.whole("switches_per_batch").div_ceil(threads);
+    let laps = (number(request, "switches_per_batch") as usize).div_ceil(threads);
     let switches = laps * threads;
     let (mut gross, mut around, mut made) = (Vec::new(), Vec::new(), [0, 0]);
-    let end = monotonic_ns() + (request.number("time_limit_ms") * 1e6) as i64;
+    let end = ns(WALL) + (number(request, "time_limit_ms") * 1e6) as i64;
     // The first warms up.
     timed(laps, &mut give, &mut take)?;
     let stopped_by = loop {
@@ -92,14 +74,16 @@ fn run(method: &str, threads: usize, cpu: Option<usize>, request: &Request) -> R
         made = [0, 1].map(|kind| made[kind] + after[kind] - before[kind]);
         around.push(timed(switches, &mut alone.0, &mut alone.1)?);
         let n = gross.len();
-        if n >= request.whole("min_batches") && n % LOOK_EVERY == 0 && is_narrow(&gross, request.number("interval")) {
-            break "interval";
-        } else if n >= request.whole("max_batches") {
-            break "batch limit";
-        } else if monotonic_ns() >= end {
-            break "time limit";
+        let narrow = || n % LOOK_EVERY == 0 && is_narrow(&gross, number(request, "interval"));
+        match n as f64 {
+            n if n >= number(request, "min_batches") && narrow() => break "interval",
+            n if n >= number(request, "max_batches") => break "batch limit",
+            _ if ns(WALL) >= end => break "time limit",
+            _ => (),
         }
     };
+    ended.store(true, Ordering::Relaxed);
+    timed(1, &mut give, &mut take)?;
     let mut net: Vec<i64> = gross.iter().zip(&around).map(|(gross, around)| gross - around).collect();
     let expected = gross.len() * switches;
     Ok(json!({
@@ -112,9 +96,9 @@ fn run(method: &str, threads: usize, cpu: Option<usize>, request: &Request) -> R
 }
 
 fn timed(laps: usize, give: &mut Step, take: &mut Step) -> Result<i64> {
-    let begin = monotonic_ns();
+    let begin = ns(WALL);
     (0..laps).try_for_each(|_| give().and_then(|()| take()))?;
-    Ok(monotonic_ns() - begin)
+    Ok(ns(WALL) - begin)
 }
 
 fn median(values: &mut [i64]) -> f64 {
