@@ -42,6 +42,12 @@ _SPIKE = 2.0
 _RARE = (0.02, 0.35)
 """More calls than that are the usual course."""
 _MB = 1 << 20
+_HEAP_FULL = ("OutOfMemoryError", "heap out of memory", "MemoryError")
+"""What runtimes say when their own heap is full: Java, Node.js, Python."""
+_HEAP_SIZE = {
+    "java": "; Java's heap is a quarter of the memory unless it is told otherwise (-XX:MaxRAMPercentage=75)",
+    "node": "; Node.js sets its heap's size by the memory unless it is told otherwise (--max-old-space-size)",
+}
 _COMPILERS = {"java", "node"}
 
 Hint = Optional[dict[str, Any]]
@@ -199,8 +205,12 @@ def _memory(plan: Plan, tier: Tier, works: Sequence[Line]) -> Hint:
     # A step down is a new process, after a kill.
     within = [step for step in steps if step > -limit / 4]
     grows = statistics.median(within) if len(within) >= _FEWEST else 0
+    full = [_is_heap_full(line) for line in of]
     text, evidence = None, {"limit_bytes": limit, "killed": killed, "grows_bytes": grows, "n": len(of)}
-    if grows > _LEAK_SHARE * limit and sum(step > 0 for step in within) >= _RISING * len(within):
+    if any(full):
+        evidence["heap_full"] = sum(full)
+        text = _of_heap(tier.name, full, next((line.get("language") for line in of), None))
+    elif grows > _LEAK_SHARE * limit and sum(step > 0 for step in within) >= _RISING * len(within):
         left = (limit - known[-1]) / grows
         text = (
             f"memory leaks: at {tier.name} the function keeps {figure(grows / _MB, 2)} MB more after each call; "
@@ -219,6 +229,25 @@ def _memory(plan: Plan, tier: Tier, works: Sequence[Line]) -> Hint:
             "a little more and the kernel kills it; take a larger tier"
         )
     return None if text is None else _hint("memory", text, tier.name, evidence)
+
+
+def _is_heap_full(line: Line) -> bool:
+    return line["outcome"] == "failed" and any(word in (line["why"] or "") for word in _HEAP_FULL)
+
+
+def _of_heap(tier: str, full: Sequence[bool], language: str | None) -> str:
+    """The sentence about a heap that the runtime limits itself; full: in which calls there was no room."""
+    first = full.index(True)
+    had_room = "the first call" if first == 1 else f"the first {first} calls"
+    what = (
+        f"{had_room} had room, so find what it keeps from call to call"
+        if first
+        else "it needs more in one call than the heap has"
+    )
+    return (
+        f"at {tier} the runtime's own heap was full in {sum(full)} of {len(full)} calls, before the kernel's limit: {what}"
+        + _HEAP_SIZE.get(language or "", "")
+    )
 
 
 def _first_calls(of: _Seen, language: str | None) -> Hint:

@@ -26,7 +26,7 @@ def calls(tier, latency_ms, cpu_ms, count=12, stopped_ms=0, memory_mb=40, outcom
     return [
         {
             "subject": "own", "purpose": WORK, "tier": tier, "work_ms": 0.0, "repeat": repeat, "outcome": of(outcome, repeat),
-            "latency_ns": of(latency_ms, repeat) * 1e6, "function_cpu_ns": round(of(cpu_ms, repeat) * 1e6),
+            "latency_ns": of(latency_ms, repeat) * 1e6, "why": None, "function_cpu_ns": round(of(cpu_ms, repeat) * 1e6),
             "group": {"throttled_ns": stopped_ms * 1e6, "memory_bytes": round(of(memory_mb, repeat) * MB)}, **more,
         }
         for repeat in range(count)
@@ -105,6 +105,19 @@ def test_memory_is_named_before_the_kill_and_after_it():
     assert texts(three(small, idle, idle))["memory"].startswith(
         "128 MB is too little memory: the kernel killed the function in 6 of 12 calls"
     )
+    why = "OutOfMemoryError: Java heap space (Faults.java:22)"
+    heap = {**idle, "outcome": lambda repeat: "failed" if repeat >= 4 else "complete", "why": why, "language": "java"}  # fmt: skip
+    assert texts(three(heap, idle, idle))["memory"] == (
+        "At 128 MB the runtime's own heap was full in 8 of 12 calls, before the kernel's limit: the first 4 calls had room, so find what it "
+        "keeps from call to call; Java's heap is a quarter of the memory unless it is told otherwise (-XX:MaxRAMPercentage=75)."
+    )
+    at_once = {**idle, "outcome": "failed", "why": "MemoryError", "language": "python"}
+    assert texts(three(at_once, idle, idle))["memory"].endswith(
+        "it needs more in one call than the heap has."
+    )
+    # Another failure is none of memory.
+    other = {**heap, "why": "IllegalStateException"}
+    assert "memory" not in texts(three(other, idle, idle))
     # An allocator that grows at first and then no more.
     settled = {**idle, "memory_mb": lambda repeat: 40 + min(repeat, 2)}
     assert "memory" not in texts(three(settled, idle, idle))
