@@ -4,6 +4,7 @@
 //! `docs/metrics.md` holds it. The number of series is bounded: the busiest cgroups and interrupt lines have their own, the others
 //! share one with the label `other`.
 
+mod cgroups;
 mod counters;
 mod exposition;
 mod family;
@@ -53,7 +54,11 @@ pub(crate) const EXPORTER: Exporter = Exporter {
 /// The totals of a Trace as OpenMetrics text. Without prices, the estimate of the cost is missing.
 pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> String {
     let mut counters = Counters::new(limits);
-    counters.add(&Delta { trace: trace.view(), cost_ns_by_kind: None, quota_ns: None }, model, 0);
+    counters.add(
+        &Delta { trace: trace.view(), cost_ns_by_kind: None, quota_ns: None, group_waits: None },
+        model,
+        0,
+    );
     let kernel = |source: &str| {
         let row = trace.header.reconciliation.iter().find(|row| row.source == source);
         row.map(|row| row.kernel)

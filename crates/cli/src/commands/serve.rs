@@ -235,6 +235,7 @@ impl Watch {
             trace: delta.tables.view(&delta.header),
             cost_ns_by_kind: delta.counted.cost_ns_by_kind,
             quota_ns: delta.counted.quota_ns.as_ref(),
+            group_waits: Some(&delta.counted.group_waits),
         };
         self.counters.add(&happened, self.model.as_ref(), now_ns);
         self.counters.add_processes(delta.tables.view(&delta.header), &otlp::program, now_ns);

@@ -701,6 +701,32 @@ impl BpfCounts {
         }
         header.set_source("tasks.wakeups", "as many as voluntary switches");
     }
+
+    /// The waits by cgroup since this was last asked. Those of a cgroup of which none was seen yet are kept for the next time.
+    fn group_waits(&mut self) -> BTreeMap<Option<String>, Vec<HistogramRow>> {
+        let Some(changes) = self.tasks.changes() else { return BTreeMap::new() };
+        let all = std::mem::take(&mut changes.group_waits);
+        let mut found: BTreeMap<Option<String>, Vec<HistogramRow>> = BTreeMap::new();
+        for (number, waits) in all {
+            let seen: u64 = waits.seen.rows().map(|(_, _, count)| count).sum();
+            if seen > 0 {
+                let factor = if self.counter.sees_all() {
+                    1.0
+                } else {
+                    (waits.arrivals as f64 / seen as f64).max(1.0)
+                };
+                let mut scaled = ClassSums::default();
+                scaled.raise(&waits.seen, factor);
+                let name = self.groups.name(number);
+                found.entry(name).or_default().extend(HistogramRow::of("wait", "cgroup", scaled.rows()));
+            } else if self.tasks.living().groups.contains_key(&number)
+                && let Some(changes) = self.tasks.changes()
+            {
+                changes.group_waits.insert(number, waits);
+            }
+        }
+        found
+    }
 }
 
 impl Source for BpfCounts {
@@ -803,7 +829,9 @@ impl Source for BpfCounts {
         for (number, ns) in quota_ns {
             *named.entry(self.groups.name(number)).or_default() += ns;
         }
+        let group_waits = self.group_waits();
         Counted {
+            group_waits,
             cost_ns_by_kind: self.counter.measures_cost().then(|| std::array::from_fn(cost_ns)),
             quota_ns: self.counter.knows_quota().then_some(named),
             threads: Some(threads),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, Tables};
 use swtch_trace::model::{Header, RecorderCost};
-use swtch_trace::tables::{SwitchRow, TaskRow};
+use swtch_trace::tables::{HistogramRow, SwitchRow, TaskRow};
 
 /// Between two polls, at least and at most. Each poll takes a CPU from the workload, and some of its caches: seldom costs less.
 pub(crate) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -62,6 +62,8 @@ pub struct Counted {
     /// The part of the tasks' waits in which a quota, of their cgroup or one above it, stopped them, ns, by cgroup. Absent
     /// where the kernel does not report it.
     pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
+    /// The tasks' waits by cgroup, of those cgroups of which a wait was seen; scaled to all waits.
+    pub group_waits: BTreeMap<Option<String>, Vec<HistogramRow>>,
     /// Threads that exist now; absent where they are not counted.
     pub threads: Option<u64>,
     /// The same by cgroup, as far as tasks' groups are known.

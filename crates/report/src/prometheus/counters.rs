@@ -1,14 +1,14 @@
 //! Sums over all intervals so far.
 
+use super::cgroups::cgroup_label;
 use super::exposition::{Distribution, Exposition};
 use super::family::{
-    BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_INFO, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN,
-    CGROUP_SWITCHES, CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST,
-    CPU_SWITCHES, CPU_TIME, DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME,
-    INTERRUPTS, KEPT, KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES,
-    LOST, MIGRATIONS, OBSERVED, OTLP_EXPORTS, OTLP_REJECTED, PRESSURE, RECORDER, RECORDER_BPF_MEMORY,
-    RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE,
-    SAMPLED_WINDOWS, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
+    BACKWARDS, BLOCKED, BUILD, CGROUP_INFO, CGROUP_THREADS, CGROUP_WAITS, COST, CPU_SWITCHES, CPU_TIME,
+    DUMPS, DUMPS_SUPPRESSED, ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KEPT,
+    KEPT_DROPPED, KEPT_LOST, KEPT_MEMORY, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST, MIGRATIONS,
+    OBSERVED, OTLP_EXPORTS, OTLP_REJECTED, PRESSURE, RECORDER, RECORDER_BPF_MEMORY, RECORDER_CPU,
+    RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE, SAMPLED_WINDOWS,
+    SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
 use super::processes::{ProcessSums, Processes};
 use super::series_limiter::{OTHER, SeriesLimiter};
@@ -18,7 +18,7 @@ use swtch_cost::{CostModel, Inputs, bill};
 use swtch_record::flight::FlightStatus;
 use swtch_stats::middle_of_class;
 use swtch_trace::model::{Header, Sampled};
-use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
+use swtch_trace::tables::{HistogramRow, InterruptKind, InterruptRow, TaskRow};
 use swtch_trace::{CgroupName, PodNames, Tables, TraceView, fields};
 
 /// Bytes of a label's value at most.
@@ -63,6 +63,8 @@ pub struct Delta<'a> {
     pub cost_ns_by_kind: Option<[u64; 3]>,
     /// The part of the tasks' waits in which a quota stopped them, ns, by cgroup; where it is absent, causes of waits are unknown.
     pub quota_ns: Option<&'a BTreeMap<Option<String>, u64>>,
+    /// The tasks' waits by cgroup; where it is absent, they are not known.
+    pub group_waits: Option<&'a BTreeMap<Option<String>, Vec<HistogramRow>>>,
 }
 
 /// What a cgroup used between two looks, by its own files. Absent figures are unavailable.
@@ -130,20 +132,20 @@ pub struct Gauges {
 /// Sums that never go back.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    sums: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
-    distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
+    pub(super) sums: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
+    pub(super) distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
     version: Option<String>,
     recorder: Vec<String>,
-    unavailable: BTreeMap<String, String>,
+    pub(super) unavailable: BTreeMap<String, String>,
     rejected: Option<String>,
     flight: Option<FlightStatus>,
-    cgroups: SeriesLimiter,
+    pub(super) cgroups: SeriesLimiter,
     irqs: SeriesLimiter,
     cpus: usize,
     processes: Processes,
-    pods: PodNames,
+    pub(super) pods: PodNames,
     /// The names of the cgroups that have series of their own, by label.
-    names: BTreeMap<String, CgroupName>,
+    pub(super) names: BTreeMap<String, CgroupName>,
 }
 
 impl Counters {
@@ -212,28 +214,6 @@ impl Counters {
         self.sum(&KERNEL_FORKS, &[], kernel.forks);
     }
 
-    /// Adds what cgroups used. The first that are named have series of their own.
-    pub fn add_group_use(&mut self, groups: &[GroupUse]) {
-        for group in groups {
-            let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0));
-            let name = name.as_str();
-            self.sum(&CGROUP_PERIODS, &[name], group.periods);
-            self.sum(&CGROUP_THROTTLED_PERIODS, &[name], group.throttled_periods);
-            self.sum(&CGROUP_THROTTLED, &[name], group.throttled_ns);
-            if name != OTHER {
-                // These include the groups below: a sum of several would count twice.
-                self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
-                if group.cpu_ns.is_none() {
-                    // A sum that did not grow would say that the group did nothing.
-                    self.drop_series(&CGROUP_CPU, |labels| labels[0] == name);
-                }
-                for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {
-                    self.sum(&CGROUP_PRESSURE, &[name, kind], ns);
-                }
-            }
-        }
-    }
-
     /// Counts wrong figures. `figures` are those that are checked, `refused` those of a window that was left out, `why` its reason.
     /// `backwards` are counters that fell, by what they count.
     pub fn add_checks(
@@ -252,13 +232,6 @@ impl Counters {
         }
         if let Some(why) = why {
             self.rejected = Some(reason(why));
-        }
-    }
-
-    /// Cgroups that exist, though they may do nothing.
-    pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>) {
-        for path in paths {
-            self.cgroup(path, 0);
         }
     }
 
@@ -338,25 +311,7 @@ impl Counters {
         exposition
     }
 
-    /// The label under which what a cgroup did is counted.
-    fn cgroup(&mut self, path: &str, weight: u64) -> String {
-        let Some(label) = cgroup_label(path).filter(|path| self.cgroups.note(path, weight)) else {
-            let other = || CgroupName { name: OTHER.to_owned(), ..CgroupName::default() };
-            self.names.entry(OTHER.to_owned()).or_insert_with(other);
-            return OTHER.to_owned();
-        };
-        // The kubelet names a pod at about the time that it makes its cgroup: perhaps after the first look.
-        if self.names.get(&label).is_none_or(|name| name.id.is_some() && name.container.is_none()) {
-            let new = self.pods.name(path);
-            let name = self.names.entry(label.clone()).or_default();
-            if name.pod.is_none() || new.pod.is_some() {
-                *name = new;
-            }
-        }
-        label
-    }
-
-    fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
+    pub(super) fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
         let Some(more) = more else { return };
         let series = self.sums.entry(family.stem).or_default();
         let labels = labels.iter().map(|&value| value.to_owned()).collect();
@@ -365,7 +320,7 @@ impl Counters {
     }
 
     /// Ends the series of a metric whose labels are those of something that is gone.
-    fn drop_series(&mut self, family: &'static Family, is_gone: impl Fn(&[String]) -> bool) {
+    pub(super) fn drop_series(&mut self, family: &'static Family, is_gone: impl Fn(&[String]) -> bool) {
         if let Some(series) = self.sums.get_mut(family.stem) {
             series.retain(|labels, _| !is_gone(labels));
         }
@@ -432,53 +387,6 @@ impl Counters {
         }
     }
 
-    fn add_cgroups(&mut self, delta: &Delta<'_>) {
-        let mut groups: BTreeMap<&str, CgroupRow> = BTreeMap::new();
-        if delta.trace.cgroups.is_empty() {
-            for task in delta.trace.in_scope() {
-                let Some(path) = &task.cgroup else { continue };
-                let group = groups.entry(path).or_default();
-                group.voluntary += task.voluntary;
-                group.involuntary += task.involuntary;
-                group.run_ns += task.run_ns;
-                group.wait_ns += task.wait_ns;
-            }
-            if groups.is_empty() && !delta.trace.tasks.is_empty() {
-                let why = "which task is in which cgroup was not recorded".to_owned();
-                self.unavailable.insert(metric_of(fields::CGROUPS_CONTEXT_SWITCHES.as_str()), why);
-            }
-        }
-        let mut rows: Vec<(&str, &CgroupRow)> = groups.iter().map(|(path, row)| (*path, row)).collect();
-        rows.extend(delta.trace.cgroups.iter().map(|row| (row.path.as_str(), row)));
-        if groups.is_empty() {
-            // Whatever has most comes first where there are more than may be shown.
-            rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.voluntary + row.involuntary));
-        }
-        for (path, row) in rows {
-            let name = self.cgroup(path, row.run_ns);
-            let name = name.as_str();
-            self.sum(&CGROUP_SWITCHES, &[name, "voluntary"], Some(row.voluntary));
-            self.sum(&CGROUP_SWITCHES, &[name, "involuntary"], Some(row.involuntary));
-            self.sum(&CGROUP_RUN, &[name], Some(row.run_ns));
-            let of_group = |groups: &BTreeMap<Option<String>, u64>| {
-                groups.get(&Some(path.to_owned())).copied().unwrap_or(0)
-            };
-            for (cause, ns) in causes(row.wait_ns, delta.quota_ns.map(of_group)) {
-                self.sum(&CGROUP_WAIT, &[name, cause], Some(ns));
-            }
-            self.sum(&CGROUP_THROTTLED_PERIODS, &[name], row.throttled_periods);
-            self.sum(&CGROUP_THROTTLED, &[name], row.throttled_ns);
-        }
-        if self.sums.contains_key(CGROUP_SWITCHES.stem) {
-            // A group that did nothing can be chosen by its switches all the same: they are counted, and there were none.
-            for name in self.cgroups.names() {
-                for kind in ["voluntary", "involuntary"] {
-                    self.sum(&CGROUP_SWITCHES, &[&name, kind], Some(0));
-                }
-            }
-        }
-    }
-
     fn add_interrupts(&mut self, rows: &[InterruptRow]) {
         // Where a line has rows of single CPUs, it has one of all besides.
         for row in rows.iter().filter(|row| row.cpu.is_none()) {
@@ -530,10 +438,13 @@ impl Counters {
         }
     }
 
-    fn distribution(&mut self, family: &'static Family, labels: &[&str]) -> &mut Distribution {
+    pub(super) fn distribution(&mut self, family: &'static Family, labels: &[&str]) -> &mut Distribution {
         let labels = labels.iter().map(|&value| value.to_owned()).collect();
-        let bounds_ns: &'static [u64] =
-            if family.stem == COST.stem { &COST_BOUNDS_NS } else { &WAIT_BOUNDS_NS };
+        let bounds_ns: &'static [u64] = match family.stem {
+            stem if stem == COST.stem => &COST_BOUNDS_NS,
+            stem if stem == CGROUP_WAITS.stem => &CGROUP_WAIT_BOUNDS_NS,
+            _ => &WAIT_BOUNDS_NS,
+        };
         self.distributions.entry((family.stem, labels)).or_insert_with(|| Distribution::new(bounds_ns))
     }
 
@@ -552,22 +463,7 @@ impl Counters {
     }
 
     fn review(&mut self, now_ns: u64) {
-        let of_groups = [
-            &CGROUP_SWITCHES,
-            &CGROUP_RUN,
-            &CGROUP_WAIT,
-            &CGROUP_CPU,
-            &CGROUP_PERIODS,
-            &CGROUP_THROTTLED_PERIODS,
-            &CGROUP_THROTTLED,
-            &CGROUP_PRESSURE,
-        ];
-        for path in self.cgroups.review(now_ns) {
-            self.names.remove(&path);
-            for family in of_groups {
-                self.drop_series(family, |labels| labels[0] == path);
-            }
-        }
+        self.review_cgroups(now_ns);
         for key in self.irqs.review(now_ns) {
             for family in [&INTERRUPTS, &INTERRUPT_TIME] {
                 self.drop_series(family, |labels| irq_key(&labels[0], &labels[1]) == key);
@@ -581,6 +477,9 @@ const COST_BOUNDS_NS: [u64; 12] =
     [128, 256, 512, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 24];
 /// Upper bounds of the classes of waits, ns.
 const WAIT_BOUNDS_NS: [u64; 12] = powers_of_four(1 << 8);
+
+/// The same of a cgroup, of which there are many: some of those.
+const CGROUP_WAIT_BOUNDS_NS: [u64; 4] = [1 << 16, 1 << 20, 1 << 24, 1 << 28];
 
 /// The first, four times that, and so on.
 const fn powers_of_four(first: u64) -> [u64; 12] {
@@ -602,14 +501,8 @@ fn irq_key(line: &str, name: &str) -> String {
     format!("{line}\n{name}")
 }
 
-/// A cgroup's path as a label. A name that is not a path stands for a cgroup whose path is not known. Such a name counts under [`OTHER`], since
-/// each occurs only once: that of a removed cgroup has its number.
-fn cgroup_label(path: &str) -> Option<String> {
-    path.starts_with('/').then(|| label(path))
-}
-
 /// The causes of a wait, and how much of it each had: all of it, where the part that a quota had is not known.
-fn causes(wait_ns: u64, quota_ns: Option<u64>) -> Vec<(&'static str, u64)> {
+pub(super) fn causes(wait_ns: u64, quota_ns: Option<u64>) -> Vec<(&'static str, u64)> {
     match quota_ns {
         Some(quota_ns) => vec![("cpu", wait_ns.saturating_sub(quota_ns)), ("quota", quota_ns)],
         None => vec![("unknown", wait_ns)],
@@ -636,7 +529,7 @@ fn clean(text: &str) -> String {
 }
 
 /// A text as a label: of bounded length, the beginning and the end, and without control characters.
-fn label(text: &str) -> String {
+pub(super) fn label(text: &str) -> String {
     shortened(&clean(text), LABEL_BYTES)
 }
 

@@ -99,6 +99,10 @@ families! {
     CGROUP_RUN = TIME, "swtch_cgroup_run", ["cgroup"], "CPU time of a cgroup's own tasks.";
     CGROUP_WAIT = TIME, "swtch_cgroup_wait", ["cgroup", "cause"],
         "The same of a cgroup's own tasks: another task had the CPU (cpu), a quota of the cgroup or one above it was used up (quota), or either (unknown).";
+    CGROUP_WAITS = HISTOGRAM, "swtch_cgroup_run_queue_wait", ["cgroup"],
+        "Waits of a cgroup's own tasks in run queues, one for each time that one came to a CPU; where a share of the time is seen, an estimate from it. Time throttled by a quota is part of a wait.";
+    CGROUP_COST = TIME, "swtch_cgroup_switch_cost", ["cgroup"],
+        "Direct cost of switches to a cgroup's own tasks, measured in place; where a share of the time is seen, an estimate from it.";
     CGROUP_THREADS = GAUGE, "swtch_cgroup_threads", ["cgroup"], "Threads that exist in a cgroup itself.";
     CGROUP_CPU = TIME, "swtch_cgroup_cpu", ["cgroup"],
         "CPU time of a cgroup and those below it, by its own files. Absent where cpu and cpuacct are two hierarchies and no cgroup of cpuacct has the same tasks. There is no sum of the others: it would count twice.";

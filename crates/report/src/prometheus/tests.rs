@@ -12,7 +12,7 @@ fn header() -> Header {
 }
 
 fn delta<'a>(header: &'a Header, tables: &'a Tables) -> Delta<'a> {
-    Delta { trace: tables.view(header), cost_ns_by_kind: None, quota_ns: None }
+    Delta { trace: tables.view(header), cost_ns_by_kind: None, quota_ns: None, group_waits: None }
 }
 
 fn task(cgroup: &str, voluntary: u64, run_ns: u64) -> TaskRow {
@@ -261,6 +261,30 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     );
     assert!(!text.contains("cause=\"cpu\"") && !text.contains("cause=\"quota\""), "{text}");
     assert!(text.contains("swtch_unavailable_info{what=\"tasks.quota_ns\",why=\""), "{text}");
+}
+
+#[test]
+fn waits_and_costs_of_a_cgroup_are_its_own() {
+    let header = header();
+    let cost = |cgroup: &str, ns: Option<u64>| TaskRow { switch_cost_ns: ns, ..task(cgroup, 1, 1) };
+    let tasks = vec![cost("/web", Some(300)), cost("/web", Some(200)), cost("/batch", None)];
+    let tables = Tables { tasks, ..Tables::default() };
+    let row = |from_ns, to_ns, count| HistogramRow { from_ns, to_ns, count, ..HistogramRow::default() };
+    let seen = [(Some("/web".to_owned()), vec![row(1 << 15, 1 << 16, 3), row(1 << 20, 3 << 19, 2)])].into();
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&Delta { group_waits: Some(&seen), ..delta(&header, &tables) }, None, 0);
+    // Nothing was seen of it in this time.
+    counters.add(&Delta { group_waits: Some(&BTreeMap::new()), ..delta(&header, &tables) }, None, 0);
+    let text = counters.text(&Gauges::default());
+    let found = samples(&text);
+    let bucket = |le: &str| {
+        of(&found, &format!("swtch_cgroup_run_queue_wait_seconds_bucket{{le=\"{le}\",cgroup=\"/web\"}}"))
+    };
+    assert_eq!((bucket("0.000065536"), bucket("0.001048576"), bucket("+Inf")), (3.0, 3.0, 5.0));
+    assert_eq!(of(&found, "swtch_cgroup_run_queue_wait_seconds_sum{cgroup=\"/web\"}"), 28e-6);
+    assert_eq!(of(&found, "swtch_cgroup_switch_cost_seconds_total{cgroup=\"/web\"}"), 1e-6);
+    assert!(!text.contains("cgroup_switch_cost_seconds_total{cgroup=\"/batch\"}"), "not known: {text}");
+    assert!(!text.contains("cgroup_run_queue_wait_seconds_sum{cgroup=\"/batch\"}"), "none seen: {text}");
 }
 
 /// A pod is named when the kubelet names it, and keeps its name when the kubelet has removed its directory.

@@ -5,12 +5,21 @@ use crate::sources::counts::{ClassSums, TaskCounts, TaskKey};
 use std::collections::BTreeMap;
 use swtch_trace::growth::Growth;
 
+/// The waits of a cgroup's tasks: those that were seen, by class, and how many there were.
+#[derive(Clone, Default)]
+pub(crate) struct GroupWaits {
+    pub(crate) seen: ClassSums,
+    pub(crate) arrivals: u64,
+}
+
 /// What a watch wants to know of the readings beyond the tasks' own sums.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Waits of all tasks that were seen, by class, since the watch began, and how many waits there were.
     pub(crate) waits: ClassSums,
     pub(crate) arrivals: u64,
+    /// The same since the last snapshot, by the number of the tasks' cgroup.
+    pub(crate) group_waits: BTreeMap<u64, GroupWaits>,
     /// The part of the waits in which a quota stopped the tasks, ns, by the number of their cgroup; nothing of groups without any.
     pub(crate) quota_ns: BTreeMap<u64, u64>,
     /// On how many CPUs the tasks of each cgroup with a quota waited at a time, by the last list.
@@ -49,10 +58,14 @@ impl Changes {
         if before.arrivals > 0 {
             self.judge(now, wait_ns);
         }
-        if !now.seen.is_nothing() {
-            self.waits.add(&waits);
+        let arrivals = now.arrivals.saturating_sub(before.arrivals);
+        self.arrivals += arrivals;
+        if arrivals > 0 {
+            let of_group = self.group_waits.entry(now.group).or_default();
+            of_group.arrivals += arrivals;
+            of_group.seen.add(&waits);
         }
-        self.arrivals += now.arrivals.saturating_sub(before.arrivals);
+        self.waits.add(&waits);
         let left_ns = known.map_or(0, |known| known.quota_left_ns);
         // A task that changed its CPU was stopped on several: then it is the part of each that waited in its cgroup. That of an ended task is gone.
         let (queue, throttled_ns) = now.throttled;
