@@ -3,7 +3,6 @@
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::program::Op;
-use crate::spec::Spec;
 use crate::spec::cgroups::{quota, shares_of};
 use crate::workload::{Cgroup, Quota, TaskClass, Workload};
 use crate::workloads::replay::{Changes, names, no_such_task};
@@ -15,7 +14,7 @@ use swtch_units::{CpuId, CpuList};
 pub struct WhatIf {
     /// `NAME:nice=19,policy=idle,cpus=0-1,threads=2`: of tasks by name.
     pub set: Vec<String>,
-    /// Workloads by name that run beside the recorded tasks, such as `spin:tasks=2,work_ns=0`.
+    /// Workloads that run beside the others, by name such as `spin:tasks=2,work_ns=0`, or `FILE.toml`.
     pub with: Vec<String>,
     /// Tasks that are taken away, by name.
     pub without: Vec<String>,
@@ -46,26 +45,6 @@ impl WhatIf {
     pub(crate) fn changes(&self, settings: &[TaskSetting]) -> Changes {
         let threads = settings.iter().filter_map(|one| Some((one.name.clone(), one.threads?)));
         Changes { without: self.without.clone(), threads: threads.collect() }
-    }
-
-    /// Changes a workload whose tasks have been read with [`changes`](Self::changes). The names of the tasks that were set.
-    ///
-    /// # Errors
-    /// When a name is of no task, a CPU is not there, or a workload beside it cannot be.
-    pub(crate) fn apply(
-        &self,
-        settings: &[TaskSetting],
-        workload: &mut Workload,
-        machine: &Machine,
-    ) -> Result<(), SimError> {
-        for setting in settings {
-            setting.apply(workload, machine)?;
-        }
-        for text in &self.with {
-            let beside = Spec::of_name(text)?.workload(machine)?;
-            workload.append_beside(beside);
-        }
-        Ok(())
     }
 }
 
@@ -131,7 +110,7 @@ impl TaskSetting {
         Ok(setting)
     }
 
-    fn apply(&self, workload: &mut Workload, machine: &Machine) -> Result<(), SimError> {
+    pub(crate) fn apply(&self, workload: &mut Workload, machine: &Machine) -> Result<(), SimError> {
         let cpus = self.cpus.iter().flatten();
         if let Some(cpu) = cpus.copied().find(|cpu| machine.place_of(*cpu).is_none()) {
             let problem = format!("there is no CPU {cpu}; {} has {} CPUs", machine.name, machine.cpus.len());
@@ -282,6 +261,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Spec;
     use crate::workload::TaskSpec;
 
     #[test]
@@ -323,7 +303,7 @@ mod tests {
         let nices = |set: &str| {
             let what_if = WhatIf { set: vec![set.to_owned()], ..WhatIf::default() };
             let mut workload = workload();
-            what_if.apply(&what_if.settings()?, &mut workload, &machine)?;
+            what_if.settings()?.iter().try_for_each(|one| one.apply(&mut workload, &machine))?;
             Ok::<_, SimError>(workload.tasks.iter().map(|task| task.nice).collect::<Vec<_>>())
         };
         assert_eq!(nices("web:nice=3").unwrap(), [3, 3, 0]);

@@ -138,7 +138,7 @@ def test_what_an_own_function_leaves_behind_ends_with_the_server(own: Path) -> N
 
 def test_spinning_ends_with_the_server(tmp_path: Path) -> None:
     with served(cwd=tmp_path) as server:
-        asked = {"methods": [], "spin_ms": 60_000, "spinners": 2}
+        asked = {"methods": [], "spin_ms": 600_000, "spinners": 2}
         threading.Thread(target=quietly, args=(server, asked), daemon=True).start()
         wait_until(lambda: in_session_of(tmp_path) == 3)
         server.process.kill()
@@ -153,7 +153,7 @@ def quietly(server: Served, asked: dict[str, Any]) -> None:
 
 def wait_until(done: Callable[[], bool]) -> None:
     """Until that is so; a failure after a while."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.05)

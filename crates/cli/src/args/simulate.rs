@@ -69,8 +69,8 @@ pub(crate) struct SimulateArgs {
     /// With replay: change tasks by name. Keys: nice, policy (other, batch, idle), cpus, threads, weight and max
     #[arg(long, value_name = "NAME:KEY=VALUE,...")]
     pub(crate) set: Vec<String>,
-    /// With replay: run a workload beside the recorded tasks, such as spin:tasks=2,work_ns=0
-    #[arg(long, value_name = "WORKLOAD")]
+    /// Run another workload beside it, such as spin:tasks=2,work_ns=0; it is not waited for
+    #[arg(long, value_name = "WORKLOAD|FILE.toml")]
     pub(crate) with: Vec<String>,
     /// With replay: take tasks away by name
     #[arg(long, value_name = "NAME")]

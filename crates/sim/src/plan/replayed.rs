@@ -130,7 +130,10 @@ impl Planner<'_> {
         let changes = what_if.changes(&settings);
         let mut found = replay_changed(&trace.tables.tasks, switches, costs, &changes)?;
         found.workload.confine(machine);
-        what_if.apply(&settings, &mut found.workload, machine)?;
+        for setting in &settings {
+            setting.apply(&mut found.workload, machine)?;
+        }
+        self.add_beside(&mut found.workload, machine)?;
         Ok(Some(ChangedWorkload {
             changes: what_if.words(),
             workload: found.workload,

@@ -4,6 +4,7 @@ use super::{Overrides, Plan, Platform};
 use crate::error::SimError;
 use crate::machine::{self, Machine};
 use crate::spec::{Source, Spec, rt_app};
+use crate::workload::Workload;
 use std::io;
 use std::path::{Path, PathBuf};
 use swtch_profile::Profile;
@@ -58,9 +59,11 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let planner = Planner { overrides, profile };
         let plan = planner.plan(work, directory)?;
-        let is_for_replay = !overrides.what_if.is_empty() || overrides.seeds.is_some();
+        let what_if = &overrides.what_if;
+        let is_for_replay =
+            !what_if.set.is_empty() || !what_if.without.is_empty() || overrides.seeds.is_some();
         if plan.replay.is_none() && is_for_replay {
-            let problem = "--set, --with, --without and --seeds are for the replay of a recording";
+            let problem = "--set, --without and --seeds are for the replay of a recording";
             return Err(SimError::of_workload(&plan.setting.workload.name, problem).into());
         }
         Ok(plan)
@@ -116,7 +119,8 @@ impl Planner<'_> {
             Source::Recording(path) => self.replayed(&beside(path), Some(spec)),
             Source::Here => {
                 let place = Platform::on(self.machine(Some(spec))?, Some(spec), self.profile)?;
-                let workload = spec.workload(&place.machine)?;
+                let mut workload = spec.workload(&place.machine)?;
+                self.add_beside(&mut workload, &place.machine)?;
                 Ok(place.plan(workload, Some(spec), self.overrides)?)
             }
         }
@@ -132,10 +136,29 @@ impl Planner<'_> {
         })
     }
 
+    /// Adds the workloads that are to run beside this one.
+    pub(super) fn add_beside(&self, workload: &mut Workload, machine: &Machine) -> Result<(), PlanError> {
+        for text in &self.overrides.what_if.with {
+            let spec = if has_extension(text, "toml") {
+                Spec::read(text, &read(text)?)?
+            } else {
+                Spec::of_name(text)?
+            };
+            if spec.source() != Source::Here {
+                let problem = "it names another file; what runs beside a workload is one by name, or tasks";
+                return Err(SimError::input(text, problem).into());
+            }
+            workload.append_beside(spec.workload(machine)?);
+            workload.name = format!("{} with {text}", workload.name);
+        }
+        Ok(())
+    }
+
     fn of_rt_app(&self, path: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
         let mut place = Platform::on(self.machine(spec)?, spec, self.profile)?;
-        let found = rt_app::read(path, &read(path)?, &place.machine)?;
+        let mut found = rt_app::read(path, &read(path)?, &place.machine)?;
         place.assumed.extend(found.assumed);
+        self.add_beside(&mut found.workload, &place.machine)?;
         Ok(place.plan(found.workload, spec, self.overrides)?)
     }
 }
@@ -162,6 +185,32 @@ mod tests {
         let problem = plan("nosuch.toml", &beside).unwrap_err().to_string();
         assert!(problem.starts_with(&format!("cannot read {beside}nosuch.toml: ")), "{problem}");
         assert!(plan("nosuch", "").unwrap_err().to_string().contains("no workload \"nosuch\""));
+    }
+
+    #[test]
+    fn a_workload_runs_beside_any_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let thread =
+            "[[task]]\nname = \"kworker\"\nprogram = \"forever { compute 100us; sleep 5ms..15ms }\"\n";
+        let kernel = path("kernel.toml", thread);
+        let plan = |with: &[&str]| {
+            let with = with.iter().map(|text| (*text).to_owned()).collect();
+            let what_if = crate::what_if::WhatIf { with, ..Default::default() };
+            let overrides = Overrides { machine: Some("2".to_owned()), what_if, ..Overrides::default() };
+            Plan::of(Work::Named("hackbench:groups=1"), "", &overrides, None)
+        };
+        let found = plan(&[&kernel, "spin:tasks=3,work_ns=0"]).unwrap().setting.workload;
+        assert_eq!((found.tasks.len(), found.tasks.iter().filter(|task| task.background).count()), (44, 4));
+        assert!(found.name.starts_with("hackbench with ") && found.name.ends_with("spin:tasks=3,work_ns=0"));
+        let recording = path("other.toml", "recording = \"run.swtch\"\n");
+        let problem = plan(&[&recording]).unwrap_err().to_string();
+        assert!(problem.contains("other.toml: it names another file"), "{problem}");
+        assert!(plan(&["nosuch"]).unwrap_err().to_string().contains("no workload \"nosuch\""));
     }
 
     #[test]
