@@ -140,7 +140,7 @@ FAULTS = (
 OF_EACH = ("waits", "threads", "memory")
 """Sentences that are tried in every language."""
 CALLS_TO_LIMIT = 12
-"""So many calls of a function that leaks would fill the tier's memory."""
+"""Calls of a function that leaks which fill the tier's memory."""
 SMALLEST_MB = {"go": 64, "java": 256, "node": 128, "python": 64}
 """A tier in which the language's runtime has room, and little more."""
 

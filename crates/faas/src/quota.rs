@@ -41,7 +41,7 @@ const MOST_OTHERS: f64 = 0.05;
 
 /// A CPU clock whose times are all multiples of this goes in steps, as that of a sandbox that only counts ticks does.
 const STEP_NS: u64 = 1_000_000;
-/// So many times are not multiples of it by chance.
+/// Fewer times may be multiples of it by chance.
 const FEWEST_IN_STEPS: usize = 4;
 
 /// More than an invocation may take, the time in which it was stopped included.

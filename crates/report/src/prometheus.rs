@@ -8,6 +8,7 @@ mod cgroups;
 mod counters;
 mod exposition;
 mod family;
+mod labels;
 mod older_text;
 mod processes;
 mod series_limiter;

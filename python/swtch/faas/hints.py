@@ -45,8 +45,8 @@ _MB = 1 << 20
 _HEAP_FULL = ("OutOfMemoryError", "heap out of memory", "MemoryError")
 """What runtimes say when their own heap is full: Java, Node.js, Python."""
 _HEAP_SIZE = {
-    "java": "; Java's heap is a quarter of the memory unless it is told otherwise (-XX:MaxRAMPercentage=75)",
-    "node": "; Node.js sets its heap's size by the memory unless it is told otherwise (--max-old-space-size)",
+    "java": "; Java's heap is a quarter of the memory unless an option says otherwise (-XX:MaxRAMPercentage=75)",
+    "node": "; Node.js sets its heap's size by the memory unless an option says otherwise (--max-old-space-size)",
 }
 _COMPILERS = {"java", "node"}
 

@@ -109,7 +109,7 @@ def test_memory_is_named_before_the_kill_and_after_it():
     heap = {**idle, "outcome": lambda repeat: "failed" if repeat >= 4 else "complete", "why": why, "language": "java"}  # fmt: skip
     assert texts(three(heap, idle, idle))["memory"] == (
         "At 128 MB the runtime's own heap was full in 8 of 12 calls, before the kernel's limit: the first 4 calls had room, so find what it "
-        "keeps from call to call; Java's heap is a quarter of the memory unless it is told otherwise (-XX:MaxRAMPercentage=75)."
+        "keeps from call to call; Java's heap is a quarter of the memory unless an option says otherwise (-XX:MaxRAMPercentage=75)."
     )
     at_once = {**idle, "outcome": "failed", "why": "MemoryError", "language": "python"}
     assert texts(three(at_once, idle, idle))["memory"].endswith(

@@ -1,10 +1,11 @@
 //! What cgroups did and used: the busiest have series of their own.
 
-use super::counters::{Counters, Delta, GroupUse, causes, label};
+use super::counters::{Counters, Delta, GroupUse, causes};
 use super::family::{
     CGROUP_COST, CGROUP_CPU, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN, CGROUP_SWITCHES, CGROUP_THROTTLED,
     CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, CGROUP_WAITS,
 };
+use super::labels::cgroup_label;
 use super::series_limiter::OTHER;
 use super::unavailable::metric_of;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,12 +153,6 @@ impl Counters {
             self.distributions.remove(&(CGROUP_WAITS.stem, vec![path]));
         }
     }
-}
-
-/// A cgroup's path as a label. A name that is not a path stands for a cgroup whose path is not known. Such a name counts under [`OTHER`], since
-/// each occurs only once: that of a removed cgroup has its number.
-pub(super) fn cgroup_label(path: &str) -> Option<String> {
-    path.starts_with('/').then(|| label(path))
 }
 
 /// A figure of tasks, summed by their cgroups; of cgroups of which some task has it.

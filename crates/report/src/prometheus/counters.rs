@@ -1,6 +1,5 @@
 //! Sums over all intervals so far.
 
-use super::cgroups::cgroup_label;
 use super::exposition::{Distribution, Exposition};
 use super::family::{
     BACKWARDS, BLOCKED, BUILD, CGROUP_INFO, CGROUP_THREADS, CGROUP_WAITS, COST, CPU_SWITCHES, CPU_TIME,
@@ -10,6 +9,7 @@ use super::family::{
     RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SAMPLED_COST, SAMPLED_SHARE, SAMPLED_WINDOWS,
     SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
+use super::labels::{cgroup_label, label, reason};
 use super::processes::{ProcessSums, Processes};
 use super::series_limiter::{OTHER, SeriesLimiter};
 use super::unavailable::metric_of;
@@ -21,10 +21,6 @@ use swtch_trace::model::{Header, Sampled};
 use swtch_trace::tables::{HistogramRow, InterruptKind, InterruptRow, TaskRow};
 use swtch_trace::{CgroupName, PodNames, Tables, TraceView, fields};
 
-/// Bytes of a label's value at most.
-const LABEL_BYTES: usize = 200;
-/// Bytes of a reason at most: room for what failed and for the remedy, each whole.
-const REASON_BYTES: usize = 1000;
 /// Figures that are missing and are named at most.
 const MOST_UNAVAILABLE: usize = 100;
 
@@ -507,38 +503,4 @@ pub(super) fn causes(wait_ns: u64, quota_ns: Option<u64>) -> Vec<(&'static str, 
         Some(quota_ns) => vec![("cpu", wait_ns.saturating_sub(quota_ns)), ("quota", quota_ns)],
         None => vec![("unknown", wait_ns)],
     }
-}
-
-/// A reason as a label: as many of its clauses as have room, each whole, for half a remedy is none.
-fn reason(text: &str) -> String {
-    const MORE: &str = "; more: swtch doctor";
-    let text = clean(text);
-    if text.len() <= REASON_BYTES {
-        return text;
-    }
-    let room = REASON_BYTES - MORE.len();
-    let whole = text.match_indices("; ").map(|(at, _)| at).take_while(|at| *at <= room).last();
-    match whole {
-        Some(end) => format!("{}{MORE}", &text[..end]),
-        None => shortened(&text, REASON_BYTES),
-    }
-}
-
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
-/// A text as a label: of bounded length, the beginning and the end, and without control characters.
-pub(super) fn label(text: &str) -> String {
-    shortened(&clean(text), LABEL_BYTES)
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let half = (most - '…'.len_utf8()) / 2;
-    let head = (0..=half).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    let tail = (text.len() - half..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
-    format!("{}…{}", &text[..head], &text[tail..])
 }
