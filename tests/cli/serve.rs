@@ -184,7 +184,14 @@ fn a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them() {
         let label = |name: &String| {
             let labels = name.strip_prefix(metric)?;
             // A distribution's own label comes first.
-            Some(labels.rsplit_once("cgroup=\"").map_or(labels, |(_, rest)| rest).split('"').next()?.to_owned())
+            Some(
+                labels
+                    .rsplit_once("cgroup=\"")
+                    .map_or(labels, |(_, rest)| rest)
+                    .split('"')
+                    .next()?
+                    .to_owned(),
+            )
         };
         gained.after.keys().filter_map(label).filter(|group| group != "other").collect()
     };

@@ -83,7 +83,7 @@ class Served:
             f"http://{self.address}{path}", data=data, headers=headers, method="POST"
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=150) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)

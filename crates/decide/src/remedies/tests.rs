@@ -29,13 +29,16 @@ fn trial(lines: &[&str], most: usize) -> TrialPlan {
 
 #[test]
 fn the_setting_that_is_better_is_kept() {
-    let found = try_settings(&trial(&["sleep 0.2", "sleep 0.01"], 2), &mut Silent).unwrap().unwrap();
+    // No setting of the scheduler shortens a sleep. Chance says so in one trial of twenty.
+    let tried = || try_settings(&trial(&["sleep 0.2", "sleep 0.01"], 2), &mut Silent).unwrap().unwrap();
+    let honest =
+        |found: &TriedSettings| found.candidates.last().is_some_and(|last| last.verdict != Verdict::Better);
+    let found =
+        (0..3).map(|_| tried()).find(honest).expect("another setting is better than a sleep, three times");
     assert_eq!((found.command.as_str(), found.keep.as_str()), ("sleep 0.2", "sleep 0.01"));
     let [named, other] = found.candidates.as_slice() else { panic!("{found:?}") };
     assert_eq!((named.verdict, named.predicted_ratio), (Verdict::Better, None));
     assert!(named.ci_high.unwrap() < 0.9 && named.measured_ratio.unwrap() < 0.6, "{named:?}");
-    // No setting of the scheduler shortens a sleep.
-    assert_ne!(other.verdict, Verdict::Better, "{other:?}");
     assert!(other.command.ends_with("sh -c 'sleep 0.2'"), "{other:?}");
     let why = |what: &str| found.not_tried.iter().any(|one| one.what.contains(what));
     assert!(why("real-time") && why("sched_ext"), "{:?}", found.not_tried);
