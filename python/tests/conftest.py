@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,11 @@ def golden() -> Path:
 def measured() -> swtch.Profile:
     """A Profile measured here."""
     return swtch.measure(**SHORT)
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The program swtch that belongs to this package."""
+    if "SWTCH_BIN" not in os.environ:
+        pytest.skip("SWTCH_BIN names no swtch to sweep with")
+    return Path(os.environ["SWTCH_BIN"]).resolve()

@@ -38,13 +38,6 @@ LONGER = SOME.replace("60", "400")
 LOOPBACK = "127.0.0.1"
 
 
-@pytest.fixture(scope="module")
-def program() -> Path:
-    if "SWTCH_BIN" not in os.environ:
-        pytest.skip("SWTCH_BIN names no swtch to sweep with")
-    return Path(os.environ["SWTCH_BIN"]).resolve()
-
-
 def one_machine(program: Path, home: Path) -> bytes:
     """The table that one process makes."""
     words = [program, "simulate", "--sweep", "grid.toml", "--out", "alone.parquet"]

@@ -70,10 +70,18 @@ def test_the_local_server(built: Callable[[str], str]) -> None:
     check_local_server([built("local")], "rust")
 
 
-def test_by_http(built: Callable[[str], str]) -> None:
+@pytest.mark.parametrize(
+    ("platform", "words", "name"),
+    [
+        ("gcf", [], "K_SERVICE"),
+        ("knative", ["knative"], "K_SERVICE"),
+        ("openfaas", ["openfaas"], "OPENFAAS_NAME"),
+    ],
+)
+def test_by_http(built: Callable[[str], str], platform: str, words: list[str], name: str) -> None:
     port = free_port()
-    variables = {"HOST": "127.0.0.1", "PORT": str(port), "K_SERVICE": "f"}
-    check_platform("gcf", "rust", [built("gcf")], variables, port)
+    variables = {"HOST": "127.0.0.1", "PORT": str(port), name: "f"}
+    check_platform(platform, "rust", [built(platform), *words], variables, port)
 
 
 def test_lambda(built: Callable[[str], str]) -> None:

@@ -72,15 +72,15 @@ fn document(request: &Request, platform: &str, id: Option<&str>, worked: impl Fn
 /// What the platform says of itself, by environment variables; those of `swtch faas` count on any platform.
 fn of_platform(name: &str) -> Value {
     let mut used = Vec::new();
-    let mut read = |names: [&'static str; 3]| {
-        let found = names.into_iter().find_map(|name| env::var(name).ok().map(|text| (name, text)))?;
+    let mut read = |names: &[&'static str]| {
+        let found = names.iter().find_map(|&name| env::var(name).ok().map(|text| (name, text)))?;
         used.push(found.0);
         Some(found.1)
     };
-    let function = read(["AWS_LAMBDA_FUNCTION_NAME", "K_SERVICE", "SWTCH_FUNCTION_NAME"]);
-    let memory = read(["AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "FUNCTION_MEMORY_MB", "SWTCH_FUNCTION_MEMORY_MB"]);
+    let function = read(&["AWS_LAMBDA_FUNCTION_NAME", "K_SERVICE", "OPENFAAS_NAME", "SWTCH_FUNCTION_NAME"]);
+    let memory = read(&["AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "FUNCTION_MEMORY_MB", "SWTCH_FUNCTION_MEMORY_MB"]);
     let memory_mb = memory.and_then(|text| text.parse::<f64>().ok()).map(f64::round);
-    let cpus = read(["SWTCH_FUNCTION_CPUS"; 3]).and_then(|text| text.parse::<f64>().ok());
+    let cpus = read(&["SWTCH_FUNCTION_CPUS"]).and_then(|text| text.parse::<f64>().ok());
     let by_memory = memory_mb.filter(|_| name == "lambda").map(|mb| mb / LAMBDA_MB_PER_CPU);
     let source = (!used.is_empty()).then(|| format!("environment variables {}", used.join(", ")));
     json!({ "name": name, "function": function, "memory_mb": memory_mb.map(|mb| mb as u64), "cpus": cpus.or(by_memory), "source": source })

@@ -1,4 +1,4 @@
-//! The function as a program: on AWS Lambda a custom runtime, with `PORT` a server as Cloud Run starts one, else a server on loopback.
+//! The function as a program: on AWS Lambda a custom runtime, with `PORT` a server as platforms start an image, else a server on loopback.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -23,14 +23,15 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 fn main() -> Result<(), Failure> {
     LazyLock::force(&answer::STARTED);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let host = var("HOST").unwrap_or("0.0.0.0".to_owned());
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match (&words[..], var("AWS_LAMBDA_RUNTIME_API"), var("PORT")) {
         (["--lines"], ..) => lines(),
         (["--listen", address], ..) => serve(address, "local"),
         ([], Ok(api), _) => lambda(&api),
-        ([], _, Ok(port)) => serve(&format!("{}:{port}", var("HOST").as_deref().unwrap_or("0.0.0.0")), "gcf"),
+        ([] | ["knative" | "openfaas"], _, Ok(port)) => serve(&format!("{host}:{port}"), words.first().unwrap_or(&"gcf")),
         ([], ..) => serve("127.0.0.1:0", "local"),
-        _ => Err("usage: swtch-function [--lines | --listen ADDRESS:PORT]".into()),
+        _ => Err("usage: swtch-function [--lines | --listen ADDRESS:PORT | knative | openfaas], the last two with PORT set".into()),
     }
 }
 
@@ -46,7 +47,7 @@ fn lines() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Answers POST / and GET /healthz.
+/// Answers POST /, and GET at the places where platforms ask whether it is well.
 fn serve(address: &str, platform: &str) -> Result<(), Failure> {
     let server = tiny_http::Server::http(address)?;
     println!("{}", json!({ "listening": server.server_addr().to_string(), "pid": std::process::id() }));
@@ -54,7 +55,7 @@ fn serve(address: &str, platform: &str) -> Result<(), Failure> {
         let url = asked.url().to_owned();
         let (path, query) = url.split_once('?').unwrap_or((&url, ""));
         let (status, text) = match (asked.method().as_str(), path) {
-            ("GET", "/healthz") => (200, "ok\n".to_owned()),
+            ("GET", "/healthz" | "/_/health" | "/_/ready") => (200, "ok\n".to_owned()),
             ("POST", "/") => {
                 let mut body = Vec::new();
                 let read = asked.as_reader().take(MOST_BYTES).read_to_end(&mut body);

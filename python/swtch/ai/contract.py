@@ -142,6 +142,8 @@ class Collector:
         """When each span ended; as long as `begin_ns`."""
         self.metrics: dict[str, Value] = {}
         """By name; a later event replaces what an earlier one said."""
+        self.finished = False
+        """Whether the event `metrics` came, which a workload without any sends too."""
         self.error: str | None = None
         """What the event `error` said."""
         self.truncated: str | None = None
@@ -272,6 +274,7 @@ class Collector:
             if value is not None and not isinstance(value, (bool, int, float, str)):
                 raise self._wrong(f"metric {name!r} must be a number or a text, not {_shown(value)}")
         self.metrics.update(event)
+        self.finished = True
 
     def _text(self, event: dict[str, Any], name: str) -> str:
         value = event.get(name)

@@ -81,12 +81,12 @@ class Workload:
     @property
     def done(self) -> bool:
         """Whether it has told everything, or will tell nothing more."""
-        return bool(self.said.metrics) or not self.listening
+        return self.said.finished or not self.listening
 
     @property
     def died(self) -> bool:
         """Whether it has ended before it told everything."""
-        if self.listening or self.said.metrics or self.broken is not None:
+        if self.listening or self.said.finished or self.broken is not None:
             return False
         try:
             # Its end closed the pipe; the exit takes another moment.

@@ -229,7 +229,7 @@ def _measure(
             f"the measured phase did not end within {plan.phase_limit_s:g} s; raise --timeout",
         )
     listen(workloads, lambda one: False, _END_LIMIT_S)
-    _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
+    _check(workloads, lambda one: one.said.finished and one.said.truncated is None)
     cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
     said, of = [one.said for one in workloads], [one.pid for one in workloads]
     return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns, recorder_ns), trace

@@ -100,6 +100,14 @@ def test_a_sleeper_switches_once_an_inference(tmp_path, usable):
     assert len(row["over_time"]["at_ms"]) == len(row["over_time"]["switches_per_s"]) >= 2
 
 
+def test_a_workload_without_metrics_is_complete(tmp_path, usable):
+    source = SLEEPER.replace(", images=2 * len(ends)", "")
+    assert source != SLEEPER
+    row = run_once(job_of(tmp_path, source), Plan(tmp_path, 0.2, record=False), usable)
+    assert (row["outcome"], row["error"]) == ("complete", None)
+    assert row["inferences"] > 20
+
+
 def test_copies_run_together_and_are_counted_together(tmp_path, usable):
     needs_swtch(), needs_root()
     row = run_once(job_of(tmp_path, SLEEPER, co_located=2), Plan(tmp_path, 0.5), usable)

@@ -364,6 +364,9 @@ fn needs_a_build(example: &str) -> Option<&'static str> {
     if example.starts_with("swtch sweep run") && !example.contains("--on here") && example.contains("--on ") {
         return Some("it needs an engine; python/tests/test_sweep_engines.py runs real ones");
     }
+    if example.contains("s3://") {
+        return Some("it needs an object store; python/tests/test_sweep_store.py has one");
+    }
     if example.contains("--arch arm64") || example.contains("--arch riscv64") {
         return Some(
             "it needs programs for aarch64 or riscv64; architectures::a_riscv_guest_runs_programs_of_its_own_under_our_scheduler and its neighbours boot such guests",

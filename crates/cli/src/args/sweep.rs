@@ -11,7 +11,8 @@ const EXAMPLES: &str = "Examples:\n  \
     swtch sweep run grid.toml DIR --on dask://10.0.0.1:8786\n  \
     swtch sweep run grid.toml DIR --on slurm:compute --workers 20 --jobs 8\n  \
     swtch sweep plan grid.toml DIR                         then, on any machine that sees DIR:\n  \
-    swtch sweep work DIR\n\n\
+    swtch sweep work DIR\n  \
+    swtch sweep plan grid.toml s3://bucket/grid            machines that share nothing but an object store\n\n\
     The sweep's file is that of 'swtch simulate --sweep', and so is the table, byte for byte.\n\
     Everything is in DIR: stop at any moment, and the same command continues.\n\
     Exit status: 0 done, 1 failed or a run failed, 2 wrong usage.";
@@ -44,7 +45,7 @@ pub(crate) struct PlannedArgs {
     /// The sweep: machines, workloads, policies and seeds
     #[arg(value_name = "GRID.toml")]
     pub(crate) grid: PathBuf,
-    /// The directory, on a file system that all workers see
+    /// The directory, on a file system that all workers see; or a place in an object store: s3://, gs://, az://
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Take the costs of the kernel's work from this Profile
@@ -76,10 +77,11 @@ pub(crate) struct PlanArgs {
 #[command(after_help = "Examples:\n  \
     swtch sweep work DIR                     every CPU of this machine\n  \
     swtch sweep work DIR --jobs 4 --shards 3,17-19\n  \
-    parallel --jobs 0 ssh {} swtch sweep work /shared/DIR ::: node1 node2\n\n\
+    parallel --jobs 0 ssh {} swtch sweep work /shared/DIR ::: node1 node2\n  \
+    swtch sweep work s3://bucket/grid\n\n\
     Ctrl-C, SIGTERM: finish the current runs and leave the rest to others; status 0.")]
 pub(crate) struct WorkArgs {
-    /// The directory of 'swtch sweep plan'
+    /// The directory of 'swtch sweep plan', or its place in an object store
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     #[command(flatten)]
@@ -154,7 +156,7 @@ pub(crate) struct RunArgs {
     after_help = "Examples:\n  swtch sweep status DIR\n  swtch sweep status DIR --json | jq '.done, .left_s'"
 )]
 pub(crate) struct StatusArgs {
-    /// The directory of 'swtch sweep plan'
+    /// The directory of 'swtch sweep plan', or its place in an object store
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     #[command(flatten)]
@@ -166,7 +168,7 @@ pub(crate) struct StatusArgs {
     sbatch $(swtch sweep gaps DIR) --wrap 'swtch sweep work DIR --shards $SLURM_ARRAY_TASK_ID'\n\n\
     It prints nothing when all shards are done.")]
 pub(crate) struct GapsArgs {
-    /// The directory of 'swtch sweep plan'
+    /// The directory of 'swtch sweep plan', or its place in an object store
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }
@@ -176,7 +178,7 @@ pub(crate) struct GapsArgs {
     after_help = "Examples:\n  swtch sweep merge DIR -o grid.parquet\n  swtch sweep merge DIR -o now.parquet --so-far"
 )]
 pub(crate) struct MergeArgs {
-    /// The directory of 'swtch sweep plan'
+    /// The directory of 'swtch sweep plan', or its place in an object store
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// The table to write

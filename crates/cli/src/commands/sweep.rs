@@ -1,6 +1,7 @@
 //! `swtch sweep`: sweeps over many processes and machines.
 
 mod run;
+mod store;
 
 use crate::args::sweep::{
     GapsArgs, MergeArgs, PlanArgs, PlannedArgs, StatusArgs, SweepArgs, SweepCommand, WorkArgs,
@@ -11,10 +12,12 @@ use anyhow::Context;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use store::{Place, What};
 use swtch_sweep::{Error, Merged, Only, Opened, PlanRequest, Planned, Status, Supervised, array};
 use swtch_units::{TextTable, format_ns, grouped};
 
@@ -41,7 +44,8 @@ fn signals() -> anyhow::Result<Arc<AtomicBool>> {
     interrupted_by(&INTERRUPTS).context("cannot listen for Ctrl-C")
 }
 
-fn planned(args: &PlannedArgs, interrupted: &AtomicBool) -> anyhow::Result<Planned> {
+fn planned(args: &PlannedArgs, place: &Place, interrupted: &AtomicBool) -> anyhow::Result<Planned> {
+    place.pull(What::PlanIfAny)?;
     let program = std::env::current_exe().context("cannot find this program")?;
     let trials = |from: u64| {
         let mut command = Command::new(&program);
@@ -54,13 +58,17 @@ fn planned(args: &PlannedArgs, interrupted: &AtomicBool) -> anyhow::Result<Plann
     };
     let request = PlanRequest {
         grid: &args.grid,
-        directory: &args.directory,
+        directory: &place.directory,
         profile: args.profile.as_deref(),
         shard_s: args.shard_time.map(|time| time.as_secs_f64()),
         lease: args.lease,
         trials: Some(&trials),
     };
-    swtch_sweep::plan(&request, interrupted).map_err(error)
+    let planned = swtch_sweep::plan(&request, interrupted).map_err(|found| place.named(error(found)))?;
+    if !planned.was_there {
+        place.push()?;
+    }
+    Ok(planned)
 }
 
 fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
@@ -70,7 +78,8 @@ fn plan(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         swtch_sweep::trials(grid, profile, from, &stop, &mut |line| output::print(&line)).map_err(error)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Planned { manifest, was_there } = planned(&args.planned, &stop)?;
+    let Planned { manifest, was_there } =
+        planned(&args.planned, &Place::of(&args.planned.directory)?, &stop)?;
     if args.json.asked() {
         output::json(&args.json, &manifest)?;
         return Ok(ExitCode::SUCCESS);
@@ -114,14 +123,22 @@ fn only(args: &WorkArgs) -> Only {
 }
 
 fn work(args: &WorkArgs) -> anyhow::Result<ExitCode> {
-    let opened = Opened::open(&args.directory).map_err(error)?;
-    let shards = args.shards.as_ref().map(|shards| array(&shards.0));
+    let place = Place::of(&args.directory)?;
     let stop = signals()?;
     if args.until_eof {
         until_eof(&stop);
     }
+    if place.is_store() {
+        let opened = place.open(What::PlanIfAny).map_err(|error| place.named(error))?;
+        let shards = args.shards.as_ref().map(|shards| shards.0.as_slice());
+        let done = place.work(args.jobs.given(), shards, Some(opened.manifest.runs), &stop)?;
+        report(&args.json, &args.directory, opened.manifest.runs, &done)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let opened = Opened::open(&args.directory).map_err(error)?;
+    let shards = args.shards.as_ref().map(|shards| array(&shards.0));
     let done = supervise(&opened, args.jobs.given(), shards.as_deref(), args.start, &stop)?;
-    report(&args.json, &opened, &done)?;
+    report(&args.json, &args.directory, opened.manifest.runs, &done)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -154,11 +171,11 @@ fn supervise(
 }
 
 /// What was done here, printed.
-fn report(to: &JsonArgs, opened: &Opened, done: &Supervised) -> anyhow::Result<()> {
+fn report(to: &JsonArgs, directory: &Path, runs: u64, done: &Supervised) -> anyhow::Result<()> {
     let Supervised { worked, deaths } = done;
     if to.asked() {
         let document = json!({
-            "schema": "swtch/sweep-work/1", "directory": opened.directory, "runs": opened.manifest.runs,
+            "schema": "swtch/sweep-work/1", "directory": directory, "runs": runs,
             "run_now": worked.runs, "failed_now": worked.failed, "deaths": deaths, "left": worked.left
         });
         return output::json(to, &document);
@@ -177,7 +194,7 @@ fn report(to: &JsonArgs, opened: &Opened, done: &Supervised) -> anyhow::Result<(
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let opened = Opened::open(&args.directory).map_err(error)?;
+    let opened = Place::of(&args.directory)?.open(What::All)?;
     let status = swtch_sweep::status(&opened).map_err(error)?;
     if args.json.asked() {
         output::json(&args.json, &status)?;
@@ -208,7 +225,7 @@ fn in_words(status: &Status) -> String {
 }
 
 fn gaps(args: &GapsArgs) -> anyhow::Result<ExitCode> {
-    let opened = Opened::open(&args.directory).map_err(error)?;
+    let opened = Place::of(&args.directory)?.open(What::All)?;
     let gaps = swtch_sweep::gaps(&opened).map_err(error)?;
     if !gaps.is_empty() {
         output::print(&format!("--array={}\n", array(&gaps)));
@@ -217,8 +234,10 @@ fn gaps(args: &GapsArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn merge(args: &MergeArgs) -> anyhow::Result<ExitCode> {
-    let opened = Opened::open(&args.directory).map_err(error)?;
-    let merged = swtch_sweep::merge(&opened, &args.out, args.so_far).map_err(error)?;
+    let place = Place::of(&args.directory)?;
+    let opened = place.open(What::All)?;
+    let merged = swtch_sweep::merge(&opened, &args.out, args.so_far);
+    let merged = merged.map_err(|found| place.named(error(found)))?;
     if args.json.asked() {
         let document = json!({
             "schema": "swtch/sweep-merge/1", "out": args.out, "runs": merged.runs, "failed": merged.failed

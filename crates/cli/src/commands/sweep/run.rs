@@ -1,5 +1,6 @@
 //! `swtch sweep run`: a plan, workers wherever they are asked for, and the table.
 
+use super::store::{Place, What};
 use super::{count, failures, in_words, planned, signals, supervise};
 use crate::args::sweep::{Engine, RunArgs};
 use crate::commands::external;
@@ -21,9 +22,22 @@ const SHOW_EVERY: Duration = Duration::from_secs(1);
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let interrupted = signals()?;
     let directory = &args.planned.directory;
-    let manifest = planned(&args.planned, &interrupted)?.manifest;
-    let opened = Opened { directory: directory.clone(), manifest };
+    let place = Place::of(directory)?;
+    if place.is_store() && args.on != Engine::Here {
+        return Err(WrongUsage(format!(
+            "an engine needs a directory that its workers see; for {} start 'swtch sweep work {}' on each machine",
+            directory.display(),
+            directory.display()
+        ))
+        .into());
+    }
+    let manifest = planned(&args.planned, &place, &interrupted)?.manifest;
+    let opened = Opened { directory: place.directory.clone(), manifest };
     match &args.on {
+        Engine::Here if place.is_store() => {
+            place.work(args.jobs.given(), None, Some(opened.manifest.runs), &interrupted)?;
+            place.pull(What::All)?;
+        }
         Engine::Here => {
             supervise(&opened, args.jobs.given(), None, None, &interrupted)?;
         }
