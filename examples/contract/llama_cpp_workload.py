@@ -1,4 +1,4 @@
-"""A language model in llama.cpp as a workload, token by token: llama_cpp_workload.py [MODEL.gguf] [--threads N] [--spin 0|1] [--poll 0..100]
+"""A language model in llama.cpp as a workload, token by token: llama_cpp_workload.py [MODEL.gguf] [--threads N] [--threads-batch N] [--spin 0|1] [--poll 0..100]
 
 Speaks the workload contract (docs/workload-contract.md): each token after the first of a text is a span. llama.cpp comes in the package xllamacpp. Without a
 file the model has the sizes of `llm-15m` of `swtch ai`, and seeded random weights that the package gguf writes.
@@ -32,6 +32,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("model", nargs="?", type=Path, metavar="MODEL.gguf")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
+    parser.add_argument(
+        "--threads-batch", type=int, metavar="N", help="threads of the prompt [default: --threads]"
+    )
     parser.add_argument("--spin", type=int, default=1, choices=(0, 1), help="as --poll 50, or --poll 0")
     parser.add_argument("--poll", type=int, metavar="0..100", help="how long threads spin before they block")
     options = parser.parse_args(arguments)
@@ -60,8 +63,9 @@ def parameters(xllamacpp: Any, path: Path, options: argparse.Namespace) -> Any:
     found.model.path, found.n_gpu_layers = str(path), 0
     found.n_ctx, found.n_parallel = 2 * (PROMPT_TOKENS + MOST_TOKENS), 1
     found.verbosity = -1
-    for one in (found.cpuparams, found.cpuparams_batch):
-        one.n_threads, one.poll = options.threads, options.poll
+    of_prompt = options.threads_batch or options.threads
+    for one, threads in ((found.cpuparams, options.threads), (found.cpuparams_batch, of_prompt)):
+        one.n_threads, one.poll = threads, options.poll
     return found
 
 
@@ -95,7 +99,14 @@ def run(workload: Workload, server: Any, path: Path, options: argparse.Namespace
         server.handle_completions(asked, comes)
 
     text(None)
-    facts = {"threads": options.threads, "poll": options.poll, "prompt_tokens": PROMPT_TOKENS, "batch": 1}
+    of_prompt = options.threads_batch or options.threads
+    facts = {
+        "threads": options.threads,
+        "threads_batch": of_prompt,
+        "poll": options.poll,
+        "prompt_tokens": PROMPT_TOKENS,
+        "batch": 1,
+    }
     name = "llama.cpp" if options.model is None else path.stem
     workload.ready(workload=name, model=path.name, runtime="llama.cpp", runtime_version=version, **facts)
     if not workload.wait_for_go():

@@ -147,9 +147,9 @@ def study_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def faas_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of a study of tiers, that of four languages, that of one, and one of everything."""
+    """The page of a study of tiers, that of five languages, that of one, and one of everything."""
     directory = tmp_path_factory.mktemp("faas")
-    languages = [FAAS / f"{language}.json" for language in ("python", "node", "go", "java")]
+    languages = [FAAS / f"{language}.json" for language in ("python", "node", "go", "java", "rust")]
     files = {
         "gcf": [FAAS / "gcf"],
         "languages": languages,

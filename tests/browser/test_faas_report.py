@@ -11,7 +11,7 @@ from looks import assert_answers_to_the_pointer, assert_legible, assert_quiet, a
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-LANGUAGES = ["python", "node", "go", "java"]
+LANGUAGES = ["python", "node", "go", "java", "rust"]
 
 
 def test_no_complaints_and_no_requests(browser, faas_pages):

@@ -23,8 +23,11 @@ CASES = [(0.0833, 100), (0.3333, 20), (0.5833, 100), (1.0, 20)]
 `crates/faas/tests`."""
 WEIGHT = 20480
 """Of the group, so that what else runs here does not keep it from using its quota up."""
-REPEATS = 4
-"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time."""
+SPINS_MS = (1000, 1000, 2000, 4000)
+"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time, and what it lets a CPU keep counts less
+in a longer one."""
+KEPT_NS = 5e6
+"""What a CPU may run beyond a quota once: a slice that it holds, or a tick that comes late (`crates/faas/src/quota.rs`)."""
 
 
 @contextlib.contextmanager
@@ -79,11 +82,11 @@ def check_quotas(command: list[str], language: str) -> None:
 
 def one_case(server: Served, language: str, spinners: int, period_ms: int) -> str | None:
     """`None` when the figures agree; why not to be judged otherwise."""
-    periods = round(1000 / period_ms)
     wrong = None
     why = None
-    for _ in range(REPEATS):
-        status, found = server.post({"methods": [], "spin_ms": 1000, "spinners": spinners})
+    for spin_ms in SPINS_MS:
+        periods = round(spin_ms / period_ms)
+        status, found = server.post({"methods": [], "spin_ms": spin_ms, "spinners": spinners})
         assert status == 200, found
         check_document(found, "local", language)
         own, inferred = found["throttling"]["platform"], _inferred(found)
@@ -97,7 +100,13 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
         tolerances = (PERIOD_TOLERANCE, TOLERANCE)
         if all(seen == pytest.approx(wanted, rel=rel) for (seen, wanted), rel in zip(figures, tolerances)):
             return None
-        wrong = f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
+        kept = abs(inferred["quota_ns"] - own["quota_ns"]) <= spinners * KEPT_NS / periods
+        why = f"the kernel may have let it run {inferred['quota_ns']:.0f} ns of {own['quota_ns']} on average"
+        wrong = (
+            None
+            if kept
+            else f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
+        )
     assert wrong is None, wrong
     return why
 

@@ -2,6 +2,10 @@
 //!
 //! The simulator gets the machine, the kernel's rules and a Profile measured in the same virtual machine; nothing is calibrated.
 
+mod host;
+
+pub use host::{HostJob, accuracy_on_host};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,9 +40,9 @@ pub struct AccuracyDocument {
     pub schema: String,
     /// The version that wrote it.
     pub swtch_version: String,
-    /// The guest's kernel.
+    /// The kernel of the guest, or of this machine.
     pub kernel: String,
-    /// Its CPUs.
+    /// CPUs of the guest, or those that the loads could use here.
     pub cpus: u32,
     /// Runs of each load under each policy, and seeds of each simulation.
     pub runs: usize,
@@ -93,6 +97,14 @@ pub struct AccuracyRow {
     pub seconds: RealAndSimulated,
     /// Switches of all its tasks, those of starting and ending it among them.
     pub context_switches: RealAndSimulated,
+    /// Runs that are left out, since what a switch cost before and after them differed by more than 15 %.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub left_out: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Where a load ran.
@@ -101,6 +113,8 @@ pub struct AccuracyRow {
 pub enum Reference {
     /// In a virtual machine that counts instructions.
     Guest,
+    /// On this machine. Each run has a simulation of its own, with what a switch cost just before and just after it.
+    Host,
 }
 
 /// A real figure and the simulated one: medians of the runs, and of the seeds.
@@ -143,6 +157,9 @@ pub enum AccuracyError {
     /// The guest's Profile cannot be read or kept.
     #[error(transparent)]
     Profile(#[from] file::FileError),
+    /// A switch could not be measured beside a run.
+    #[error(transparent)]
+    Measure(#[from] swtch_measure::MeasureError),
     /// A directory cannot be made.
     #[error("making {what}: {source}; is there space, and may it be written?")]
     Io {
@@ -205,6 +222,7 @@ pub fn accuracy(
                 simulated_policy: simulated_policy.clone(),
                 seconds: real(&runs, |run| seconds_of(run, load, simulated)),
                 context_switches: real(&runs, switches_of),
+                left_out: 0,
             });
         }
     }
@@ -252,13 +270,9 @@ fn with_simulated_loads(job: &BenchJob) -> Result<BenchJob, SchedError> {
 pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Result<(), AccuracyError> {
     // A single CPU has all turns.
     let machine = if document.cpus == 1 { "1".to_owned() } else { format!("emulated:{}", document.cpus) };
-    for row in &mut document.rows {
+    for row in document.rows.iter_mut().filter(|row| row.reference == Reference::Guest) {
         let found = (1..=document.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
-        let found = found.collect::<Result<Vec<_>, _>>().map_err(|source| AccuracyError::Plan {
-            work: row.work.clone(),
-            policy: row.simulated_policy.clone(),
-            source: Box::new(source),
-        })?;
+        let found = found.collect::<Result<Vec<_>, _>>()?;
         let middle = |of: fn(&(f64, f64)) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
         row.seconds.simulated = middle(|(seconds, _)| *seconds);
         row.context_switches.simulated = middle(|(_, switches)| *switches);
@@ -273,15 +287,20 @@ fn simulated(
     machine: &str,
     seed: u64,
     profile: &Profile,
-) -> Result<(f64, f64), PlanError> {
+) -> Result<(f64, f64), AccuracyError> {
+    let refused = |source| AccuracyError::Plan {
+        work: row.work.clone(),
+        policy: row.simulated_policy.clone(),
+        source: Box::new(source),
+    };
     let overrides = Overrides {
         machine: Some(machine.to_owned()),
         policies: vec![row.simulated_policy.clone()],
         seed: Some(seed),
         ..Overrides::default()
     };
-    let plan = Plan::of(Work::Named(&row.work), "", &overrides, Some(profile))?;
-    let run = figures(&plan.setting, &row.simulated_policy)?;
+    let plan = Plan::of(Work::Named(&row.work), "", &overrides, Some(profile)).map_err(refused)?;
+    let run = figures(&plan.setting, &row.simulated_policy).map_err(|error| refused(error.into()))?;
     // A program whose own clock does not run from its start to its end has one request.
     let ns = match run.stats.requests.max() {
         Some(longest_ns) if run.stats.requests.count() == 1 => longest_ns,
@@ -447,6 +466,7 @@ mod tests {
             simulated_policy: "rr".to_owned(),
             seconds: beside(seconds),
             context_switches: beside(switches),
+            left_out: 0,
         }
     }
 

@@ -12,7 +12,7 @@ mod recorded;
 pub use boots::guests_at_a_time;
 pub use column::{Boot, Column, LoadRuns, Run};
 pub use load::{Load, LoadMetric, SimulatedLoad, loads, loads_named};
-pub use member::run_boot;
+pub use member::{run_boot, run_load_here};
 pub use recorded::{PreemptedBy, RecordedRun};
 
 use crate::SchedProgress;

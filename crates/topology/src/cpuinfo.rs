@@ -1,5 +1,6 @@
 //! `/proc/cpuinfo`, whose keys differ by architecture.
 
+use crate::arm_cores;
 use crate::files::Files;
 
 /// What `/proc/cpuinfo` says; empty where there is none.
@@ -30,18 +31,25 @@ impl CpuInfo {
         numbers
     }
 
-    /// The CPU's model. Arm names none, so its parts are given by number, or `Hardware` where a board says it.
+    /// The CPU's model. On Arm, whose cores are numbers there, their names, the first CPU's first; `Hardware` where those are not known, since many
+    /// boards give that of an older one.
     pub(crate) fn model(&self) -> Option<String> {
-        if let Some(name) =
-            ["model name", "cpu model", "uarch", "Hardware"].iter().find_map(|key| self.value(key))
-        {
+        if let Some(name) = ["model name", "cpu model", "uarch"].iter().find_map(|key| self.value(key)) {
             return Some(name.to_owned());
         }
-        let implementer = self.value("CPU implementer")?;
-        let mut parts: Vec<&str> = self.values("CPU part").collect();
-        parts.sort_unstable();
-        parts.dedup();
-        Some(format!("implementer {implementer} part {}", parts.join(" and ")))
+        let mut cores: Vec<String> = Vec::new();
+        for (implementer, part) in self.values("CPU implementer").zip(self.values("CPU part")) {
+            let name = arm_cores::name(implementer, part);
+            if !cores.contains(&name) {
+                cores.push(name);
+            }
+        }
+        let is_known = cores.iter().any(|name| !name.starts_with("implementer "));
+        let hardware = self.value("Hardware").filter(|_| !is_known).map(str::to_owned);
+        hardware.or_else(|| {
+            let (last, others) = cores.split_last()?;
+            Some(if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) })
+        })
     }
 
     /// Whether an x86 CPU runs under a hypervisor; `None` on other architectures, which have no such flag.
@@ -69,16 +77,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn arm_parts_stand_for_the_model() {
+    fn arm_cores_have_their_names() {
         let info = CpuInfo(
             "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd05\n\
             processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n"
                 .to_owned(),
         );
-        assert_eq!(info.model().as_deref(), Some("implementer 0x41 part 0xd05 and 0xd0b"));
+        assert_eq!(info.model().as_deref(), Some("Cortex-A55 and Cortex-A76"));
         assert_eq!(info.processors(), [0, 1]);
         assert_eq!(info.hypervisor_flag(), None);
         assert_eq!(info.architecture(), Some("aarch64"));
+        let model = |part: &str, hardware: &str| {
+            CpuInfo(format!("CPU implementer\t: 0x41\nCPU part\t: {part}\n{hardware}")).model().unwrap()
+        };
+        assert_eq!(model("0xd08", "Hardware\t: BCM2835\n"), "Cortex-A72");
+        assert_eq!(model("0xfff", "Hardware\t: Board\n"), "Board");
+        assert_eq!(model("0xfff", ""), "implementer 0x41 part 0xfff");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! [`Host`] is the facts as data, part of every Profile; [`Host::read`] reads them from sysfs and procfs under any root.
 //! [`Placement`] picks the CPUs for a measurement. What [`capability`] makes of the facts is what `swtch doctor` prints.
 //!
-//! Modules: `read` puts together what `cpus`, `cpuinfo`, `caches`, `numa`, `memory`, `frequency`, `kernel`, `preemption`, `virtualisation`,
+//! Modules: `read` puts together what `cpus`, `cpuinfo`, `arm_cores` (their names), `caches`, `numa`, `memory`, `frequency`, `kernel`, `preemption`, `virtualisation`,
 //! `cgroups` and `limits` read through `files` into `host`; `placement`; `unavailable`; `error`.
 //!
 //! ```
@@ -21,6 +21,7 @@
 pub mod capability;
 pub mod host;
 
+mod arm_cores;
 mod caches;
 mod cgroups;
 mod cpuinfo;

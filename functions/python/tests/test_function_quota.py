@@ -24,8 +24,11 @@ TIERS = {128: 0.0833, 256: 0.1667, 512: 0.3333, 1024: 0.5833, 2048: 1.0}
 """CPUs of generation-1 Cloud Functions by MB."""
 WEIGHT = 20480
 """Of the group, so that what else runs here does not keep it from using its quota up."""
-REPEATS = 3
-"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time."""
+SPINS_MS = (1000, 2000, 4000)
+"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time, and what it lets a CPU keep counts less
+in a longer one."""
+KEPT_NS = 5e6
+"""What a CPU may run beyond a quota once: a slice that it holds, or a tick that comes late (`crates/faas/src/quota.rs`)."""
 
 
 def no_group(error: OSError) -> str:
@@ -57,26 +60,29 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
     if len(os.sched_getaffinity(0)) < spinners:
         pytest.skip("one CPU cannot use up a quota of one CPU")
     quota_us = round(TIERS[memory_mb] * period_ms * 1000)
-    asked = {"methods": [], "spin_ms": 1000, "spinners": spinners}
     busy, wrong = "", None
     with contextlib.ExitStack() as stack:
         try:
             directory = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
         except OSError as error:
             pytest.skip(no_group(error))
-        for _ in range(REPEATS):
-            found = invoke_in(directory, asked)
+        for spin_ms in SPINS_MS:
+            found = invoke_in(directory, {"methods": [], "spin_ms": spin_ms, "spinners": spinners})
             check_document(found, "local")
             numbers, inferred = found["throttling"]["platform"], found["throttling"]["inferred"]
             assert (numbers["quota_ns"], numbers["period_ns"]) == (quota_us * 1000, period_ms * 1_000_000)
-            if numbers["periods_throttled"] < 0.8 * 1000 / period_ms:
-                busy = f"the group was throttled in {numbers['periods_throttled']} of {1000 // period_ms} periods only"
+            periods = spin_ms / period_ms
+            if numbers["periods_throttled"] < 0.8 * periods:
+                busy = (
+                    f"the group was throttled in {numbers['periods_throttled']} of {periods:g} periods only"
+                )
                 continue
             seen = (inferred["period_ns"], inferred["quota_ns"])
             if seen[0] is None:
                 busy = "gaps of others hid the period"
                 continue
-            wrong = seen
+            busy = f"the kernel may have let it run {seen[1]:.0f} ns of {quota_us * 1000} on average"
+            wrong = None if abs(seen[1] - quota_us * 1000) <= spinners * KEPT_NS / periods else seen
             if seen[0] == pytest.approx(numbers["period_ns"], rel=PERIOD_TOLERANCE) and seen[
                 1
             ] == pytest.approx(quota_us * 1000, rel=TOLERANCE):

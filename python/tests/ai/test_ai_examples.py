@@ -45,9 +45,10 @@ def test_llama_cpp(tmp_path: Path) -> None:
     for package in ("xllamacpp", "gguf"):
         pytest.importorskip(package, reason=f"{package} is not installed; tools/setup test installs it")
     command = [sys.executable, EXAMPLES / "llama_cpp_workload.py"]
-    ended = run_workload([*command, "--threads", "2", "--spin", "0"], THREE)
+    ended = run_workload([*command, "--threads", "2", "--threads-batch", "1", "--spin", "0"], THREE)
     kept(ended)
     assert ended.said.ready["runtime"] == "llama.cpp" and ended.said.ready["poll"] == 0
+    assert (ended.said.ready["threads"], ended.said.ready["threads_batch"]) == (2, 1)
     assert ended.said.metrics["inferences"] == 3 and ended.said.metrics["first_token_ns"] > 0
     # A token begins when the one before it has come.
     assert ended.said.begin_ns[1:] == ended.said.end_ns[:-1]

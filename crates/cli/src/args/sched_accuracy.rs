@@ -9,9 +9,11 @@ use swtch_sched::Policy;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch sched accuracy --loads perf-pipe --policies rr --runs 1\n  \
-    swtch sched accuracy --real accuracy              the real figures of --out accuracy, simulated again\n\n\
+    swtch sched accuracy --real accuracy              the real figures of --out accuracy, simulated again\n  \
+    swtch sched accuracy --host --loads perf-pipe --runs 1\n\n\
     Loads are those of 'swtch sched bench --list' that have a workload of the simulator. They run in virtual machines\n\
     that count instructions; the simulator gets a Profile measured in such a machine. Nothing is calibrated. All loads take half an hour.\n\
+    With --host they run on one CPU of this machine, each run between two measurements of what a switch costs there.\n\
     Of a sched_ext scheduler besides flsched the simulator needs the source: give its FILE.bpf.c.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct AccuracyArgs {
@@ -33,6 +35,9 @@ pub(crate) struct AccuracyArgs {
     /// Take the real figures and the Profile of this directory, and only simulate again
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "resume", "loads", "policies", "runs", "cpus", "memory", "kernel"])]
     pub(crate) real: Option<PathBuf>,
+    /// Run on one CPU of this machine in place of a virtual machine: stock, rr and fifo
+    #[arg(long, conflicts_with_all = ["out", "resume", "real", "cpus", "memory", "kernel"])]
+    pub(crate) host: bool,
     /// CPUs of the virtual machine
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cpus: u32,

@@ -1,6 +1,6 @@
 //! How far the simulator is off, as text.
 
-use swtch_decide::{AccuracyDocument, ErrorFigures, RealAndSimulated};
+use swtch_decide::{AccuracyDocument, ErrorFigures, RealAndSimulated, Reference};
 use swtch_units::TextTable;
 
 /// The answer; then a load under a policy a line, the real figures beside the simulated ones.
@@ -44,6 +44,16 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
     for (policy, why) in &document.missing {
         text += &format!("{policy} is not in the table: {why}\n");
     }
+    if document.rows.iter().any(|row| row.reference == Reference::Host) {
+        let left_out: usize = document.rows.iter().map(|row| row.left_out).sum();
+        let all = document.rows.len() * runs;
+        return text
+            + &format!(
+                "Linux {kernel}, one CPU of this machine; medians of {runs} runs, each with a simulation of its own\n\
+                 the simulator has the kernel's rules and what a switch cost just before and just after a run; \
+                 {left_out} of {all} runs are left out, since that differed by more than 15 %\n"
+            );
+    }
     text + &format!(
         "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and of {runs} seeds\n\
          the simulator has the kernel's rules and a Profile measured in such a machine; nothing is calibrated\n"
@@ -54,7 +64,7 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors, Reference};
+    use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors};
 
     #[test]
     fn the_errors_come_first_and_a_missing_policy_has_its_reason() {
@@ -81,6 +91,7 @@ mod tests {
                 simulated_policy: "rr".to_owned(),
                 seconds: beside(0.02, 0.021),
                 context_switches: beside(4000.0, 4400.0),
+                left_out: 0,
             }],
             missing: BTreeMap::from([("lavd".to_owned(), "the simulator needs its source".to_owned())]),
         };

@@ -88,6 +88,17 @@ pub fn run_boot(
     Ok(Boot { loads: of_loads, ..Boot::default() })
 }
 
+/// Runs a load once here, under a class of the kernel. A scheduler of sched_ext is refused: it would schedule whatever else runs.
+///
+/// # Errors
+/// When the load fails, or its figure is not in its output.
+pub fn run_load_here(policy: &Policy, load: &Load, search_path: &SearchPath) -> Result<Run, SchedError> {
+    if matches!(policy, Policy::Scheduler { .. }) {
+        return Err(SchedError::Wish(format!("{policy} would schedule the whole machine")));
+    }
+    run_load(load, &policy.prepare(search_path)?)
+}
+
 fn words(load: &Load) -> Vec<OsString> {
     load.command.iter().map(OsString::from).collect()
 }

@@ -11,10 +11,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use swtch_decide::{AccuracyDocument, AccuracyError, GUEST_PROFILE, accuracy, simulate_again};
+use swtch_decide::{
+    AccuracyDocument, AccuracyError, GUEST_PROFILE, HostJob, accuracy, accuracy_on_host, simulate_again,
+};
 use swtch_profile::file;
 use swtch_report::terminal;
-use swtch_sched::{BenchJob, Shard, guests_at_a_time, loads, loads_named};
+use swtch_sched::{BenchJob, Load, Shard, guests_at_a_time, loads, loads_named};
 
 /// The table, in its directory.
 const TABLE: &str = "accuracy.json";
@@ -22,6 +24,7 @@ const TABLE: &str = "accuracy.json";
 pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<ExitCode> {
     let document = match &args.real {
         Some(real) => again(real)?,
+        None if args.host => on_host(args)?,
         None => measured(args)?,
     };
     if args.json.asked() {
@@ -42,12 +45,29 @@ fn again(directory: &Path) -> anyhow::Result<AccuracyDocument> {
     Ok(document)
 }
 
-fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
+fn on_host(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
+    let (_, search_path) = search_path()?;
+    let job = HostJob { loads: asked(args)?, policies: args.policies.clone(), runs: args.runs, search_path };
+    let mut console = Console::new(super::compare::progress_line(true), &ENDS, super::compare::show)?;
+    accuracy_on_host(&job, &mut console).map_err(in_words)
+}
+
+fn asked(args: &AccuracyArgs) -> anyhow::Result<Vec<Load>> {
     if args.runs == 0 {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
-    let loads =
-        if args.loads.is_empty() { loads().to_vec() } else { loads_named(&args.loads).map_err(usage)? };
+    Ok(if args.loads.is_empty() { loads().to_vec() } else { loads_named(&args.loads).map_err(usage)? })
+}
+
+fn in_words(error: AccuracyError) -> anyhow::Error {
+    match error {
+        AccuracyError::Sched(error) => usage(error),
+        error => error.into(),
+    }
+}
+
+fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
+    let loads = asked(args)?;
     let (program, search_path) = search_path()?;
     let spec = args.guest.spec(args.cpus, &program)?;
     let folder = folder(args.out.as_deref(), args.resume.as_deref())?;
@@ -69,10 +89,7 @@ fn measured(args: &AccuracyArgs) -> anyhow::Result<AccuracyDocument> {
     let mut console = Console::new(super::compare::progress_line(true), &ENDS, super::compare::show)?;
     let found = accuracy(&job, &mut console);
     drop(console);
-    let (document, _) = found.map_err(|error| match error {
-        AccuracyError::Sched(error) => usage(error),
-        error => error.into(),
-    })?;
+    let (document, _) = found.map_err(in_words)?;
     if let Some(folder) = folder {
         let json = output::json_text(&document)?;
         file::replace(&folder.join(TABLE), |sink| sink.write_all(json.as_bytes()))?;
