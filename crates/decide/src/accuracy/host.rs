@@ -73,7 +73,7 @@ pub fn accuracy_on_host(
             policies.push(policy.clone());
         }
     }
-    let loads: Vec<&Load> = job.loads.iter().filter(|load| is_compared(load)).collect();
+    let loads: Vec<Load> = job.loads.iter().filter(|load| is_compared(load)).map(Load::longer).collect();
     if loads.is_empty() {
         return Err(SchedError::Wish("none of these loads can be simulated; see --list".to_owned()).into());
     }
@@ -136,7 +136,10 @@ fn one(
     let alone_s = match &workload.alone {
         Some(name) => {
             let alone = loads_named(std::slice::from_ref(name))?;
-            alone.first().map(|load| run_load_here(&Policy::Stock, load, &job.search_path)).transpose()?
+            alone
+                .first()
+                .map(|load| run_load_here(&Policy::Stock, &load.longer(), &job.search_path))
+                .transpose()?
         }
         None => None,
     };

@@ -103,6 +103,9 @@ pub struct SimulatedLoad {
     /// How many times the first figure the whole takes, where it is the time of one operation.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub operations: u32,
+    /// The number of loops in the command and in `work`, and a larger one: on a real machine the load is over too soon to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer: Option<[u32; 2]>,
 }
 
 const fn one() -> u32 {
@@ -172,6 +175,27 @@ impl Load {
             metrics,
             simulated: None,
         }
+    }
+
+    /// The same with more loops, for a real machine.
+    #[must_use]
+    pub fn longer(&self) -> Self {
+        let Some((simulated, [from, to])) =
+            self.simulated.as_ref().zip(self.simulated.as_ref().and_then(|one| one.longer))
+        else {
+            return self.clone();
+        };
+        let (from_text, to_text) = (from.to_string(), to.to_string());
+        let put = |word: &String| match *word == from_text {
+            true => to_text.clone(),
+            false => word.replace(&format!(" {from_text} "), &format!(" {to_text} ")),
+        };
+        let simulated = SimulatedLoad {
+            work: simulated.work.replace(&format!("loops={from}"), &format!("loops={to}")),
+            operations: if simulated.operations == from { to } else { simulated.operations },
+            ..simulated.clone()
+        };
+        Self { command: self.command.iter().map(put).collect(), simulated: Some(simulated), ..self.clone() }
     }
 
     /// Whether it is a user's command, which describes itself.
@@ -287,6 +311,13 @@ mod tests {
         let hackbench = loads_named(&["hackbench-pipe-process-4".to_owned()]).unwrap();
         assert_eq!(hackbench[0].command.join(" "), "hackbench -p -g 4 -l 50");
         assert!(hackbench[0].about.contains("4 times 20 senders"), "{}", hackbench[0].about);
+        for load in loads().iter().filter(|load| load.simulated.is_some()) {
+            let longer = load.longer();
+            assert_ne!(longer.command, load.command, "{}", load.name);
+            let (before, after) = (load.simulated.as_ref().unwrap(), longer.simulated.as_ref().unwrap());
+            assert!(before.alone.is_some() || before.work != after.work, "{}", load.name);
+        }
+        assert_eq!(hackbench[0].longer().command.join(" "), "hackbench -p -g 4 -l 1000");
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/loads");
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES.len(), "a file without a row");
         assert!(loads_named(&["hackbench".to_owned()]).unwrap_err().to_string().contains("perf-pipe"));
