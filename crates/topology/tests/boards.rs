@@ -26,7 +26,7 @@ fn kinds(host: &Host) -> String {
     let letter = |kind: CoreKind| match kind {
         CoreKind::Performance => 'P',
         CoreKind::Efficiency => 'E',
-        _ => '-',
+        CoreKind::Uniform => '-',
     };
     host.cpus.iter().map(|cpu| letter(cpu.kind)).collect()
 }

@@ -186,9 +186,12 @@ impl Load {
             return self.clone();
         };
         let (from_text, to_text) = (from.to_string(), to.to_string());
-        let put = |word: &String| match *word == from_text {
-            true => to_text.clone(),
-            false => word.replace(&format!(" {from_text} "), &format!(" {to_text} ")),
+        let put = |word: &String| {
+            if *word == from_text {
+                to_text.clone()
+            } else {
+                word.replace(&format!(" {from_text} "), &format!(" {to_text} "))
+            }
         };
         let simulated = SimulatedLoad {
             work: simulated.work.replace(&format!("loops={from}"), &format!("loops={to}")),
