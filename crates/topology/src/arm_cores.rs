@@ -2,7 +2,7 @@
 //!
 //! Source: the designers' manuals of the register `MIDR_EL1`, as arch/arm64/include/asm/cputype.h (Linux 6.18) and `lscpu` collect them.
 
-/// Who designed a core, its part number, and its name.
+/// The number of the designer, that of the core, and its name.
 const CORES: [(u32, u32, &str); 71] = [
     (0x41, 0xc07, "Cortex-A7"),
     (0x41, 0xc08, "Cortex-A8"),
