@@ -56,7 +56,7 @@ class Store:
         self.url = url.rstrip("/")
         """Without a slash at its end."""
         self._library: Any = obstore
-        # A server of one's own is often reached without TLS; where its address says so, that is wanted.
+        # The user's own server is often reached without TLS; where its address says so, that is wanted.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         client: Any = {"timeout": f"{TIMEOUT_S}s", **({"allow_http": True} if plain else {})}
         retries: Any = {"max_retries": RETRIES}
@@ -164,7 +164,7 @@ class Agent:
         self.worked = {"runs": 0, "failed": 0, "deaths": 0}
         self.failure: CommandError | None = None
         self._known = Known()
-        self._own: dict[int, tuple[str, int]] = {}
+        self._own: dict[int, str] = {}
         self._seen: dict[tuple[int, int], tuple[str, float]] = {}
         self._lock = threading.Lock()
         self._owner = {"host": socket.gethostname(), "pid": os.getpid(), "began": time.time_ns()}
@@ -214,7 +214,7 @@ class Agent:
                 attempt = known.latest.get(shard.number, 0) + 1
                 name = f"{shard.name}.{attempt}"
                 known.latest[shard.number] = attempt
-                if not self.store.create(f"claims/{name}", self._life(0)):
+                if not self.store.create(f"claims/{name}", self._life()):
                     known.held[shard.number] = ""
                     continue
                 # What another one finished between the look and the claim is not made again.
@@ -222,7 +222,7 @@ class Agent:
                     known.done.add(shard.number)
                     self.store.remove(f"claims/{name}")
                     continue
-                self._own[shard.number] = (name, 0)
+                self._own[shard.number] = name
                 return shard, True
             return None, bool(left)
 
@@ -286,7 +286,7 @@ class Agent:
                     path.unlink()
         finally:
             with self._lock:
-                name, _ = self._own.pop(shard.number)
+                name = self._own.pop(shard.number)
             self.store.remove(f"claims/{name}")
         with self._lock:
             self.worked["runs"] += made["run_now"]
@@ -298,7 +298,7 @@ class Agent:
                 say(done=self._known.runs)
 
     def _child(self, shard: Shard) -> dict[str, Any]:
-        """`swtch sweep work`, which survives a run that kills its process. Where it is asked to end, it ends by itself after its current run."""
+        """`swtch sweep work`, which survives a run that kills its process. Asked to end, it ends after its current run."""
         words = [self.program, "sweep", "work", "--until-eof", "--json", "--jobs", "1", "--shards", str(shard.number), "--", str(self.home)]  # fmt: skip
         # In a group of its own: Ctrl-C in a terminal is for this process, which passes it on by closing the pipe.
         child = subprocess.Popen(
@@ -330,14 +330,13 @@ class Agent:
         while not ended.wait(self.lease_s / BEATS):
             with self._lock:
                 held = dict(self._own)
-            for number, (name, beats) in held.items():
+            for number, name in held.items():
                 with self._lock:
                     if number not in self._own:
                         continue
-                    self._own[number] = (name, beats + 1)
                 # Where it fails the claim lapses, and its runs are made twice.
                 with suppress(CommandError):
-                    self.store.replace(f"claims/{name}", self._life(beats + 1))
+                    self.store.replace(f"claims/{name}", self._life())
                 with self._lock:
                     gone = number not in self._own
                 if gone:
@@ -345,8 +344,9 @@ class Agent:
                     with suppress(CommandError):
                         self.store.remove(f"claims/{name}")
 
-    def _life(self, beats: int) -> bytes:
-        return json.dumps({**self._owner, "beats": beats}).encode()
+    def _life(self) -> bytes:
+        # Another text each time, so that also its tag differs.
+        return json.dumps({**self._owner, "at_ns": time.monotonic_ns()}).encode()
 
 
 def ranges(names: Sequence[str] | dict[str, str]) -> list[tuple[int, int]]:

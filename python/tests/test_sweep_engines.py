@@ -92,10 +92,15 @@ def running(words: list[object], log: Path, **settings: object) -> Iterator[subp
 def with_dask(tmp_path: Path) -> dict[str, str]:
     """An environment in which the command finds this package's program for Dask."""
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'swtch[dask]'")
-    places = tmp_path / "programs"
+    return with_program(tmp_path, "swtch-sweep-dask", "swtch._sweep_dask")
+
+
+def with_program(home: Path, name: str, module: str) -> dict[str, str]:
+    """An environment in which the command finds a program of this package."""
+    places = home / "programs"
     places.mkdir()
-    script = places / "swtch-sweep-dask"
-    main = 'from swtch._sweep_dask import main\n\nif __name__ == "__main__":\n    main()\n'
+    script = places / name
+    main = f'from {module} import main\n\nif __name__ == "__main__":\n    main()\n'
     script.write_text(f"#!{sys.executable}\n{main}")
     script.chmod(0o755)
     return {**os.environ, "PATH": f"{places}:{os.environ['PATH']}"}

@@ -6,13 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from s3_server import Bucket, bucket
-from test_sweep_engines import SOME, one_machine, until
+from test_sweep_engines import SOME, one_machine, until, with_program
 
 URL = "s3://bucket/some/grid"
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'swtch[store]'")
@@ -27,15 +26,10 @@ def store() -> Iterator[Bucket]:
 @pytest.fixture
 def machine(tmp_path: Path, store: Bucket) -> dict[str, str]:
     """An environment in which the command finds this package's program, with a cache of its own."""
-    places = tmp_path / "programs"
-    places.mkdir()
-    script = places / "swtch-sweep-store"
-    main = 'from swtch._sweep_store import main\n\nif __name__ == "__main__":\n    main()\n'
-    script.write_text(f"#!{sys.executable}\n{main}")
-    script.chmod(0o755)
     (tmp_path / "grid.toml").write_text(SOME)
     cache = str(tmp_path / "cache")
-    return {**os.environ, **store.environment(), "PATH": f"{places}:{os.environ['PATH']}", "XDG_CACHE_HOME": cache}  # fmt: skip
+    found = with_program(tmp_path, "swtch-sweep-store", "swtch._sweep_store")
+    return {**found, **store.environment(), "XDG_CACHE_HOME": cache}
 
 
 def sweep(

@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup/cpu")
 """The cpu controller of cgroups version 1."""
 NAME = "swtch-faas-test"
+KEPT_NS = 5e6
+"""What a CPU may run beyond a quota once: a slice that it holds, or a tick that comes late (`crates/faas/src/quota.rs`)."""
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from limited_group import KEPT_NS
 from serving import Served, check_document, local
 
 CPU = Path("/sys/fs/cgroup/cpu")
@@ -26,8 +27,6 @@ WEIGHT = 20480
 SPINS_MS = (1000, 1000, 2000, 4000)
 """Of which one must show a quota that was used up throughout; a busy machine may not let it each time, and what it lets a CPU keep counts less
 in a longer one."""
-KEPT_NS = 5e6
-"""What a CPU may run beyond a quota once: a slice that it holds, or a tick that comes late (`crates/faas/src/quota.rs`)."""
 
 
 @contextlib.contextmanager

@@ -206,13 +206,7 @@ pub fn accuracy(
             }
         };
         for load in &job.loads {
-            let Some((simulated, runs)) = load.simulated.as_ref().zip(runs_of(column, load)) else {
-                continue;
-            };
-            // The simulator takes this figure from it.
-            if simulated.alone.as_ref() == Some(&load.name) {
-                continue;
-            }
+            let Some((simulated, runs)) = compared(load).zip(runs_of(column, load)) else { continue };
             let Some(work) = work(simulated, stock) else { continue };
             document.rows.push(AccuracyRow {
                 load: load.name.clone(),
@@ -383,7 +377,17 @@ fn work(simulated: &SimulatedLoad, stock: &Column) -> Option<String> {
     let boots = stock.boots.iter().flat_map(|boot| &boot.loads).filter(|load| load.load == *alone);
     let seconds: Vec<f64> = boots.flat_map(|load| &load.runs).map(|run| run.seconds).collect();
     let alone_s = (!seconds.is_empty()).then(|| median(&seconds))?;
-    Some(simulated.work.replace("{alone}", &format!("{:.0}", alone_s * 1e9)))
+    Some(with_alone(simulated, alone_s))
+}
+
+/// The work with the time that one of its tasks takes alone.
+fn with_alone(simulated: &SimulatedLoad, alone_s: f64) -> String {
+    simulated.work.replace("{alone}", &format!("{:.0}", alone_s * 1e9))
+}
+
+/// What stands for a load that is a row; nothing where the simulator only takes its figure for others.
+fn compared(load: &Load) -> Option<&SimulatedLoad> {
+    load.simulated.as_ref().filter(|simulated| simulated.alone.as_ref() != Some(&load.name))
 }
 
 fn seconds_of(run: &Run, load: &Load, simulated: &SimulatedLoad) -> f64 {
@@ -399,9 +403,13 @@ fn switches_of(run: &Run) -> f64 {
 }
 
 fn real(runs: &[&Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
-    let values: Vec<f64> = runs.iter().map(|run| of(run)).collect();
+    real_values(&runs.iter().map(|run| of(run)).collect::<Vec<_>>())
+}
+
+/// The real side of a figure; the other one comes later.
+fn real_values(values: &[f64]) -> RealAndSimulated {
     RealAndSimulated {
-        real: median(&values),
+        real: median(values),
         real_low: values.iter().copied().fold(f64::INFINITY, f64::min),
         real_high: values.iter().copied().fold(0.0, f64::max),
         simulated: 0.0,

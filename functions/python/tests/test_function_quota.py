@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import check_document
 
-from limited_group import limited_group
+from limited_group import KEPT_NS, limited_group
 from swtch_function import document
 from swtch_function.counters import cpu_group
 from swtch_function.processes import Child
@@ -27,8 +27,6 @@ WEIGHT = 20480
 SPINS_MS = (1000, 2000, 4000)
 """Of which one must show a quota that was used up throughout; a busy machine may not let it each time, and what it lets a CPU keep counts less
 in a longer one."""
-KEPT_NS = 5e6
-"""What a CPU may run beyond a quota once: a slice that it holds, or a tick that comes late (`crates/faas/src/quota.rs`)."""
 
 
 def no_group(error: OSError) -> str:

@@ -131,7 +131,7 @@ fn work(args: &WorkArgs) -> anyhow::Result<ExitCode> {
     if place.is_store() {
         let opened = place.open(What::PlanIfAny).map_err(|error| place.named(error))?;
         let shards = args.shards.as_ref().map(|shards| shards.0.as_slice());
-        let done = place.work(args.jobs.given(), shards, Some(opened.manifest.runs), &stop)?;
+        let done = place.work(args.jobs.given(), shards, opened.manifest.runs, &stop)?;
         report(&args.json, &args.directory, opened.manifest.runs, &done)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -142,6 +142,11 @@ fn work(args: &WorkArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Workers at once: as many as asked for, or one a core.
+fn jobs_or_cores(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+}
+
 /// Workers on this machine until nothing is left, or a signal came.
 fn supervise(
     opened: &Opened,
@@ -150,8 +155,7 @@ fn supervise(
     start: Option<(u64, u64)>,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Supervised> {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let jobs = jobs.unwrap_or_else(cores);
+    let jobs = jobs_or_cores(jobs);
     let program = std::env::current_exe().context("cannot find this program")?;
     let (part, parts) = start.unwrap_or((1, 1));
     let arguments = |place: usize| {

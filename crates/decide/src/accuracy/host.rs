@@ -1,20 +1,18 @@
 //! The same on this machine: each run between two short measurements of what a switch costs there just then.
 //!
-//! A virtual machine's CPUs may be half as fast a minute later, so a Profile is true of its moment. A run whose two measurements differ is left out, and
+//! A virtual machine's CPUs may be half as fast a minute later, so a Profile holds for its moment only. A run whose two measurements differ is left out, and
 //! counted.
 
 use super::{
     ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, Errors, RealAndSimulated, Reference,
-    errors, of_the_simulator, seconds_of, simulated, switches_of,
+    compared, errors, of_the_simulator, real_values, seconds_of, simulated, switches_of, with_alone,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_measure::{Class, Method, Options, Preset, Tasks, measure};
 use swtch_profile::Profile;
-use swtch_sched::{
-    Load, Policy, SchedError, SchedProgress, SearchPath, SimulatedLoad, loads_named, run_load_here,
-};
+use swtch_sched::{Load, Policy, SchedError, SchedProgress, SearchPath, loads_named, run_load_here};
 use swtch_stats::median;
 use swtch_topology::Placement;
 use swtch_units::{Observer, Silent};
@@ -73,7 +71,8 @@ pub fn accuracy_on_host(
             policies.push(policy.clone());
         }
     }
-    let loads: Vec<Load> = job.loads.iter().filter(|load| is_compared(load)).map(Load::longer).collect();
+    let loads: Vec<Load> =
+        job.loads.iter().filter(|load| compared(load).is_some()).map(Load::longer).collect();
     if loads.is_empty() {
         return Err(SchedError::Wish("none of these loads can be simulated; see --list".to_owned()).into());
     }
@@ -118,11 +117,6 @@ pub fn accuracy_on_host(
     Ok(document)
 }
 
-/// Whether a load stands for a workload by itself: others lend their figure to it only.
-fn is_compared(load: &Load) -> bool {
-    load.simulated.as_ref().is_some_and(|simulated| simulated.alone.as_ref() != Some(&load.name))
-}
-
 /// One run between two measurements; no pair where these differ.
 fn one(
     job: &HostJob,
@@ -131,9 +125,9 @@ fn one(
     seed: u64,
     document: &mut AccuracyDocument,
 ) -> Result<(Option<AccuracyRow>, Option<Pair>), AccuracyError> {
-    let Some(workload) = &load.simulated else { return Ok((None, None)) };
+    let Some(workload) = compared(load) else { return Ok((None, None)) };
     let before = flank(seed)?;
-    let alone_s = match &workload.alone {
+    let alone = match &workload.alone {
         Some(name) => {
             let alone = loads_named(std::slice::from_ref(name))?;
             alone
@@ -153,14 +147,15 @@ fn one(
             return Ok((None, None));
         }
     };
+    let nothing = RealAndSimulated { real: 0.0, real_low: 0.0, real_high: 0.0, simulated: 0.0 };
     let row = AccuracyRow {
         load: load.name.clone(),
         policy: policy.to_string(),
         reference: Reference::Host,
-        work: work(workload, alone_s.map(|run| run.seconds)),
+        work: alone.map_or_else(|| workload.work.clone(), |run| with_alone(workload, run.seconds)),
         simulated_policy,
-        seconds: nothing(),
-        context_switches: nothing(),
+        seconds: nothing,
+        context_switches: nothing,
         left_out: 0,
     };
     let pair = match (cost_ns(&before), cost_ns(&after)) {
@@ -174,11 +169,6 @@ fn one(
         _ => None,
     };
     Ok((Some(row), pair))
-}
-
-fn work(workload: &SimulatedLoad, alone_s: Option<f64>) -> String {
-    let alone_ns = alone_s.map_or_else(String::new, |seconds| format!("{:.0}", seconds * 1e9));
-    workload.work.replace("{alone}", &alone_ns)
 }
 
 /// What a switch and a message cost now, on the CPU that this process may use.
@@ -200,19 +190,10 @@ fn cost_ns(profile: &Profile) -> Option<f64> {
     Some(row.switch_cost_ns.median + row.baseline_ns)
 }
 
-fn nothing() -> RealAndSimulated {
-    RealAndSimulated { real: 0.0, real_low: 0.0, real_high: 0.0, simulated: 0.0 }
-}
-
 fn beside(pairs: &[&Pair], of: impl Fn((f64, f64)) -> f64) -> RealAndSimulated {
     let real: Vec<f64> = pairs.iter().map(|pair| of(pair.real)).collect();
     let simulated: Vec<f64> = pairs.iter().map(|pair| of(pair.simulated)).collect();
-    RealAndSimulated {
-        real: median(&real),
-        real_low: real.iter().copied().fold(f64::INFINITY, f64::min),
-        real_high: real.iter().copied().fold(0.0, f64::max),
-        simulated: median(&simulated),
-    }
+    RealAndSimulated { simulated: median(&simulated), ..real_values(&real) }
 }
 
 /// This thread, and what it starts, on one CPU until the end.
@@ -274,7 +255,7 @@ mod tests {
     fn loads_that_lend_their_figure_are_no_rows() {
         let all = swtch_sched::loads();
         let rows: Vec<&str> =
-            all.iter().filter(|load| is_compared(load)).map(|load| load.name.as_str()).collect();
+            all.iter().filter(|load| compared(load).is_some()).map(|load| load.name.as_str()).collect();
         assert!(rows.contains(&"crowd-4") && !rows.contains(&"crowd-1") && rows.len() >= 12, "{rows:?}");
     }
 }

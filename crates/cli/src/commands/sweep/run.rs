@@ -35,7 +35,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let opened = Opened { directory: place.directory.clone(), manifest };
     match &args.on {
         Engine::Here if place.is_store() => {
-            place.work(args.jobs.given(), None, Some(opened.manifest.runs), &interrupted)?;
+            place.work(args.jobs.given(), None, opened.manifest.runs, &interrupted)?;
             place.pull(What::All)?;
         }
         Engine::Here => {

@@ -90,13 +90,12 @@ impl Place {
         &self,
         jobs: Option<usize>,
         shards: Option<&[usize]>,
-        runs: Option<u64>,
+        runs: u64,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Supervised> {
         let own = std::env::current_exe().context("cannot find this program")?;
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut command = program()?;
-        command.args(["work", "--until-eof", "--jobs", &jobs.unwrap_or_else(cores).to_string()]);
+        command.args(["work", "--until-eof", "--jobs", &super::jobs_or_cores(jobs).to_string()]);
         command.arg("--swtch").arg(own).stdin(Stdio::piped());
         if let Some(shards) = shards {
             command.args(["--shards", &array(shards)]);
@@ -116,7 +115,7 @@ impl Place {
                 }
                 drop(stdin);
             });
-            let mut line = ProgressLine::new(super::TEMPLATE, runs);
+            let mut line = ProgressLine::new(super::TEMPLATE, Some(runs));
             for text in BufReader::new(said).lines().map_while(Result::ok) {
                 match serde_json::from_str(&text) {
                     Ok(Said::Done { done }) => line.show(|bar| bar.set_position(done)),
