@@ -166,7 +166,10 @@ class Agent:
         self._known = Known()
         self._own: dict[int, str] = {}
         self._seen: dict[tuple[int, int], tuple[str, float]] = {}
+        self._taking = threading.Lock()
+        """For what is known of the store, and held while it is asked."""
         self._lock = threading.Lock()
+        """For what this process has claimed and made. Never held while the store is asked, so that no slow answer delays a sign of life."""
         self._owner = {"host": socket.gethostname(), "pid": os.getpid(), "began": time.time_ns()}
 
     def work(self, jobs: int, only: Sequence[int] | None) -> None:
@@ -203,7 +206,7 @@ class Agent:
 
     def _take(self, order: Sequence[Shard]) -> tuple[Shard | None, bool]:
         """A shard that this process has claimed now; and whether others are left."""
-        with self._lock:
+        with self._taking:
             known = self._look(order)
             left = [shard for shard in order if shard.number not in known.done]
             for shard in left:
@@ -222,7 +225,8 @@ class Agent:
                     known.done.add(shard.number)
                     self.store.remove(f"claims/{name}")
                     continue
-                self._own[shard.number] = name
+                with self._lock:
+                    self._own[shard.number] = name
                 return shard, True
             return None, bool(left)
 
@@ -265,9 +269,10 @@ class Agent:
         if time.monotonic() - since <= self.lease_s:
             return False
         name = f"claims/{shard.name}.{attempt}"
-        self.store.create(name + DIED, f"no sign of life for {self.lease_s:g} s".encode())
+        is_first = self.store.create(name + DIED, f"no sign of life for {self.lease_s:g} s".encode())
         self.store.remove(name)
-        self.worked["deaths"] += 1
+        with self._lock:
+            self.worked["deaths"] += is_first
         return True
 
     def _is_done(self, shard: Shard) -> bool:
@@ -292,7 +297,8 @@ class Agent:
             self.worked["runs"] += made["run_now"]
             self.worked["failed"] += made["failed_now"]
             self.worked["deaths"] += made["deaths"]
-            if not made["left"]:
+        if not made["left"]:
+            with self._taking:
                 self._known.done.add(shard.number)
                 self._known.runs += made["run_now"]
                 say(done=self._known.runs)

@@ -139,12 +139,12 @@ def _http_date(when: float) -> str:
 
 
 @contextmanager
-def bucket() -> Iterator[Bucket]:
+def bucket(host: str = "127.0.0.1") -> Iterator[Bucket]:
     """A bucket of the name `bucket` for the time of a block."""
     one = Bucket()
     handler = type("Handler", (_Handler,), {"bucket": one})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        one.address = f"http://127.0.0.1:{server.server_address[1]}"
+    with ThreadingHTTPServer((host, 0), handler) as server:
+        one.address = f"http://{host}:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster import until
 from s3_server import Bucket, bucket
-from test_sweep_engines import SOME, one_machine, until, with_program
+from test_sweep_engines import SOME, one_machine, with_program
 
 URL = "s3://bucket/some/grid"
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'swtch[store]'")
@@ -43,6 +45,11 @@ def sweep(
 def plan(program: Path, home: Path, machine: dict[str, str], *words: str) -> None:
     done = sweep(program, home, machine, "plan", "grid.toml", URL, "--shard-time", "30ms", *words)
     assert done.returncode == 0 and f"Next: swtch sweep work {URL}" in done.stdout, done.stderr
+
+
+def children(of: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(of)], capture_output=True, text=True).stdout
+    return [int(pid) for pid in found.split()]
 
 
 def merged(program: Path, home: Path, machine: dict[str, str]) -> bytes:
@@ -77,27 +84,41 @@ def test_machines_that_are_killed_lose_their_shards_and_no_row(
     store: Bucket,
     machine: dict[str, str],
 ) -> None:
-    plan(program, tmp_path, machine, "--lease", "1s")
+    plan(program, tmp_path, machine, "--lease", "2s")
     work = lambda: subprocess.Popen(  # noqa: E731
         [program, "sweep", "work", URL, "--jobs", "1", "--json"],
         cwd=tmp_path, env=machine, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     killed = work()
-    until("a shard is claimed", lambda: store.names("some/grid/claims/"))
+    until("it has started what speaks with the store", lambda: children(killed.pid))
+    (mine,) = children(killed.pid)
+
+    def is_stopped_with_a_claim() -> list[str]:
+        os.kill(mine, signal.SIGSTOP)
+        time.sleep(0.1)
+        held = store.names("some/grid/claims/")
+        if not held:
+            os.kill(mine, signal.SIGCONT)
+        return held
+
+    until("it has claimed a shard", is_stopped_with_a_claim)
+    (claim,) = store.names("some/grid/claims/")
     # The command, the program that speaks with the store, and their workers: all that a machine has.
-    mine = json.loads(store.objects[store.names("some/grid/claims/")[0]][0])["pid"]
-    workers = subprocess.run(["pgrep", "-P", str(mine)], capture_output=True, text=True).stdout.split()
-    for pid in (killed.pid, mine, *map(int, workers)):
+    for pid in (killed.pid, mine, *children(mine)):
         os.kill(pid, signal.SIGKILL)
     killed.communicate()
     others = [work() for _ in range(2)]
     printed = [json.loads(other.communicate(timeout=120)[0]) for other in others]
-    assert sum(one["deaths"] for one in printed) == 1
-    assert sum(one["run_now"] for one in printed) <= 24 and not any(one["left"] for one in printed)
-    assert [name for name in store.names("some/grid/claims/") if not name.endswith(".died")] == []
+    died = store.names("some/grid/claims/")
+    assert f"{claim}.died" in died and all(name.endswith(".died") for name in died)
+    # On a machine that is busy for longer than a lease, one that lives may be taken for dead: its runs are made twice, its rows are not.
+    deaths = sum(one["deaths"] for one in printed)
+    assert deaths == len(died)
+    assert not any(one["left"] for one in printed)
+    assert sum(one["run_now"] for one in printed) <= 24 or deaths > 1
     assert merged(program, tmp_path, machine) == one_machine(program, tmp_path)
     found = json.loads(sweep(program, tmp_path, machine, "status", URL, "--json").stdout)
-    assert (found["done"], found["deaths"]) == (24, 1)
+    assert (found["done"], found["deaths"]) == (24, deaths)
 
 
 def test_a_worker_that_is_asked_to_end_leaves_the_rest_to_others(

@@ -118,8 +118,8 @@ fn switches_are_those_the_kernel_counts() {
     let home = priced();
     let script = "i=0; while [ $i -lt 40 ]; do sleep 0.001; i=$((i+1)); done; while read -r name count; do case $name in \
          *ctxt*) echo $count;; esac; done < /proc/$$/status";
-    for mode in ["--events", "--counts"] {
-        let output = run(&mut record(home.path(), &[SUMMARY, mode, "--", "sh", "-c", script]));
+    for mode in [&["--events"][..], &["--events", "--defer"], &["--counts"]] {
+        let output = run(record(home.path(), &[SUMMARY]).args(mode).args(["--", "sh", "-c", script]));
         as_the_kernel_counts(&with_summary(home.path(), &output));
     }
 }
@@ -499,7 +499,7 @@ fn thousands_of_short_processes_are_all_there() {
     }
     let home = priced();
     let script = "i=0; while [ $i -lt 500 ]; do /bin/true & /bin/true & /bin/true & /bin/true & wait; i=$((i+1)); done";
-    for mode in [&["--events"][..], &["--counts"], &["--counts", "--sample", "100%"]] {
+    for mode in [&["--events"][..], &["--events", "--defer"], &["--counts"], &["--counts", "--sample", "100%"]] {
         let output = run(record(home.path(), &[SUMMARY, "--force", "-o", "sh.swtch"])
             .args(mode)
             .args(["--", "sh", "-c", script]));

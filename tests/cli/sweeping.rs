@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use swtch_columns::TableFile;
+use swtch_sim::sweep::RunRow;
 
 /// 72 runs of a few milliseconds.
 const GRID: &str = "machines = [\"2f4s\", 4]\npolicies = [\"eevdf\", \"rr\"]\nseeds = [1, 2, 3]\n[[grid]]\n\
@@ -276,4 +278,54 @@ fn a_full_and_a_read_only_directory_are_one_line_and_the_same_command_continues(
     );
     assert_eq!(printed.matches("status 1").count(), 2, "{printed}");
     assert!(fs::read(home.path().join("out.parquet")).unwrap() == alone(&home));
+}
+
+/// The simulations of `GRID`'s kind, each by a command.
+const COMMANDS: &str = "command = \"swtch simulate hackbench:groups={groups},loops={loops} --machine {machine} --policies {policy} --seed {seed} --json\"\n\
+    expected = \"10ms\"\nmachines = [\"2f4s\", 4]\npolicies = [\"eevdf\", \"rr\"]\nseeds = [1, 2, 3]\n[[grid]]\ngroups = [1, 2]\nloops = [20, 40]\n\
+    [take]\nmakespan_ns = \"/runs/0/makespan_ns\"\nswitches = \"/runs/0/context_switches\"\n";
+
+#[test]
+fn a_sweep_of_commands_has_the_figures_that_they_print_whatever_is_killed() {
+    let home = planned(COMMANDS, &[]);
+    let simulated = COMMANDS.lines().filter(|line| !line.starts_with("command") && !line.starts_with("expected"));
+    let simulated: Vec<&str> = simulated.take_while(|line| !line.starts_with("[take]")).collect();
+    let grid = simulated.join("\n").replace("[[grid]]", "[[grid]]\nworkload = \"hackbench\"");
+    fs::write(home.path().join("simulated.toml"), grid).unwrap();
+    // A worker that is killed takes its command along, and another one makes its runs.
+    let mut supervisor = start(&home, &["--jobs", "1"]);
+    until("a run is done", || status(&home)["done"].as_u64() > Some(0));
+    let worker = children(supervisor.id())[0];
+    let commands = || children(worker.as_raw_nonzero().get() as u32);
+    until("a command runs", || !commands().is_empty());
+    let command = commands()[0];
+    kill_process(worker, Signal::KILL).unwrap();
+    until("the command has ended", || !Path::new(&format!("/proc/{}", command.as_raw_nonzero())).exists());
+    supervisor.wait().unwrap();
+    let now = status(&home);
+    assert_eq!((now["done"].as_u64(), now["failed"].as_u64(), now["deaths"].as_u64()), (Some(48), Some(0), Some(1)));
+    let rows = rows(&home, &["merge", "d", "-o", "commands.parquet"], "commands.parquet");
+    let words = ["run", "simulated.toml", "e", "-o", "simulated.parquet"];
+    let simulated = self::rows(&home, &words, "simulated.parquet");
+    for (one, other) in rows.iter().zip(&simulated) {
+        let printed: Value = serde_json::from_str(one.printed.as_ref().unwrap().as_str()).unwrap();
+        assert_eq!(printed["makespan_ns"].as_u64(), other.makespan_ns);
+        assert_eq!(printed["switches"].as_u64(), other.context_switches);
+        assert_eq!((&one.machine, &one.policy, one.seed), (&other.machine, &other.policy, other.seed));
+        assert_eq!(format!("hackbench:{}", one.workload), other.workload);
+    }
+    assert_eq!((rows.len(), simulated.len()), (48, 48));
+    // The same bytes wherever they are made; and what is no simulation is refused as one.
+    succeed(&home, &["run", "grid.toml", "f", "--jobs", "2", "-o", "again.parquet"]);
+    assert!(fs::read(home.path().join("again.parquet")).unwrap() == fs::read(home.path().join("commands.parquet")).unwrap());
+    let output = run(swtch(home.path()).args(["simulate", "--sweep", "grid.toml", "--out", "x.parquet"]));
+    let expected = "swtch: grid.toml: its runs are commands, not simulations; make them with 'swtch sweep run'\n";
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), expected));
+    let output = run(swtch(home.path()).args(["report", "again.parquet", "-o", "page.html"]));
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("of a sweep of commands"), "{}", stderr(&output));
+}
+
+fn rows(home: &Home, words: &[&str], table: &str) -> Vec<RunRow> {
+    succeed(home, words);
+    TableFile::<RunRow>::open(&home.path().join(table)).unwrap().rows().unwrap()
 }

@@ -30,6 +30,7 @@ pub(crate) struct Asking<'py> {
     working_set: bool,
     stacks: bool,
     sample: f64,
+    defer: bool,
 }
 
 impl Asking<'_> {
@@ -70,6 +71,7 @@ impl Asking<'_> {
             working_set: self.working_set,
             stacks: self.stacks.then_some(STACK_ENTRIES),
             sample: part(self.sample)?,
+            defer: self.defer,
             ..Options::new(target, folder)
         })
     }

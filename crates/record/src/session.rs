@@ -4,6 +4,7 @@ mod aggregate;
 mod bpf_counts;
 mod bpf_events;
 mod collectors;
+mod deferred;
 mod events_then_counts;
 mod group_names;
 mod header;
@@ -236,7 +237,7 @@ impl Session {
     /// Writes the switches, and every few seconds the rest, so that a recorder that is killed leaves what it saw.
     fn write(&mut self, switches: &[SwitchRow], now_ns: u64, writer: &mut Writer) -> Result<(), TraceError> {
         writer.append_switches(switches)?;
-        if now_ns >= self.next_save_ns {
+        if now_ns >= self.next_save_ns && !self.source.is_behind() {
             let before_ns = thread_cpu_ns();
             self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
             let tables = self.tables(now_ns);

@@ -21,18 +21,21 @@
 //! # Ok::<(), swtch_sim::SimError>(())
 //! ```
 
+mod commands;
 mod error;
 mod kept;
 mod prepared;
 mod rows;
 mod runs;
 
+pub use commands::Commands;
 pub use error::SweepError;
 pub use prepared::{InputFile, Prepared, hash_of};
 pub use rows::{IDENTITY, RunRow, describe_failure, write_table};
 pub use runs::{Request, Swept, sweep};
 
 use crate::error::SimError;
+use crate::sweep::commands::{Keys, Values};
 use crate::jitter::Jitter;
 use crate::plan::{Overrides, has_extension};
 use serde::{Deserialize, Serialize};
@@ -49,6 +52,8 @@ pub struct Sweep {
     limit_ns: Option<u64>,
     jitter: Jitter,
     profile: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<Commands>,
 }
 
 /// One of its runs.
@@ -70,7 +75,9 @@ pub struct Point<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SweepDocument {
+    #[serde(default)]
     machines: Vec<MachineName>,
+    #[serde(default)]
     policies: Vec<String>,
     #[serde(default = "one_seed")]
     seeds: Vec<u64>,
@@ -85,6 +92,13 @@ struct SweepDocument {
     #[serde(default, deserialize_with = "crate::spec::jitter")]
     jitter: Option<Jitter>,
     profile: Option<String>,
+    command: Option<commands::Written>,
+    #[serde(default)]
+    files: Vec<String>,
+    #[serde(default, deserialize_with = "crate::quantity::some_ns")]
+    expected: Option<u64>,
+    #[serde(default)]
+    take: BTreeMap<String, String>,
 }
 
 fn one_seed() -> Vec<u64> {
@@ -96,6 +110,76 @@ fn one_seed() -> Vec<u64> {
 enum MachineName {
     Cpus(u32),
     Name(String),
+}
+
+impl SweepDocument {
+    fn sweep(self) -> Result<Sweep, String> {
+        let is_simulated = self.command.is_none();
+        let mut workloads = self.workloads;
+        let mut values: Vec<Values> =
+            workloads.iter().map(|text| Values::from([("workload".to_owned(), text.clone())])).collect();
+        for grid in &self.grid {
+            for found in combinations(grid, is_simulated)? {
+                workloads.push(in_words(&found));
+                values.push(found);
+            }
+        }
+        let machines: Vec<String> = self.machines.into_iter().map(MachineName::text).collect();
+        let lists = [("machine", machines.is_empty()), ("policy", self.policies.is_empty())];
+        let given: Vec<&str> = lists.iter().filter(|(_, empty)| !empty).map(|(name, _)| *name).collect();
+        let keys = Keys { files: self.files, expected_ns: self.expected, take: self.take };
+        let commands = match self.command {
+            None => keys.refuse().map(|()| None)?,
+            Some(written) => {
+                let simulated = [
+                    ("duration", self.duration.is_some()),
+                    ("jitter", self.jitter.is_some()),
+                    ("profile", self.profile.is_some()),
+                ];
+                if let Some((key, _)) = simulated.iter().find(|(_, given)| *given) {
+                    return Err(format!("{key} is for simulations, and this sweep has a command; remove one"));
+                }
+                if values.is_empty() {
+                    workloads.push(String::new());
+                    values.push(Values::new());
+                }
+                Some(Commands::new(written, keys, values, &given)?)
+            }
+        };
+        // A list that a command does not need is a value that says nothing.
+        let or_nothing = |list: Vec<String>| {
+            if list.is_empty() && !is_simulated { vec![String::new()] } else { list }
+        };
+        let sweep = Sweep {
+            machines: or_nothing(machines),
+            workloads,
+            policies: or_nothing(self.policies),
+            seeds: self.seeds,
+            duration_ns: self.duration,
+            limit_ns: self.limit,
+            jitter: self.jitter.unwrap_or(Jitter::TYPICAL),
+            profile: self.profile,
+            commands,
+        };
+        let [machines, workloads, policies, seeds] = sweep.lengths();
+        let lengths = [("machines", machines), ("policies", policies), ("seeds", seeds)];
+        if let Some((empty, _)) = lengths.into_iter().find(|(_, length)| *length == 0) {
+            return Err(format!("{empty} is empty; expected at least one"));
+        }
+        if workloads == 0 {
+            return Err("nothing says what runs; expected workloads = [...], [[grid]] or command".to_owned());
+        }
+        Ok(sweep)
+    }
+}
+
+impl MachineName {
+    fn text(self) -> String {
+        match self {
+            Self::Cpus(cpus) => cpus.to_string(),
+            Self::Name(name) => name,
+        }
+    }
 }
 
 impl Sweep {
@@ -115,37 +199,7 @@ impl Sweep {
             let problem = error.message().lines().collect::<Vec<_>>().join(" ");
             fail(error.span().map(|span| span.start), problem)
         })?;
-        let mut workloads = document.workloads;
-        for grid in &document.grid {
-            workloads.extend(combinations(grid).map_err(|problem| fail(None, problem))?);
-        }
-        let machines = document.machines.into_iter().map(|machine| match machine {
-            MachineName::Cpus(cpus) => cpus.to_string(),
-            MachineName::Name(name) => name,
-        });
-        let sweep = Self {
-            machines: machines.collect(),
-            workloads,
-            policies: document.policies,
-            seeds: document.seeds,
-            duration_ns: document.duration,
-            limit_ns: document.limit,
-            jitter: document.jitter.unwrap_or(Jitter::TYPICAL),
-            profile: document.profile,
-        };
-        let lengths = [
-            ("machines", sweep.machines.len()),
-            ("policies", sweep.policies.len()),
-            ("seeds", sweep.seeds.len()),
-        ];
-        if let Some((empty, _)) = lengths.into_iter().find(|(_, length)| *length == 0) {
-            return Err(fail(None, format!("{empty} is empty; expected at least one")));
-        }
-        if sweep.workloads.is_empty() {
-            let problem = "nothing says what runs; expected workloads = [...] or [[grid]]";
-            return Err(fail(None, problem.to_owned()));
-        }
-        Ok(sweep)
+        document.sweep().map_err(|problem| fail(None, problem))
     }
 
     /// How many runs there are.
@@ -171,6 +225,28 @@ impl Sweep {
     /// The numbers of the runs in a part, `part` of `parts` from 1. A part has every `parts`-th run, so that all parts take about as long.
     pub fn part(&self, part: u64, parts: u64) -> impl Iterator<Item = u64> {
         (0..self.runs()).filter(move |run| run % parts.max(1) == part.saturating_sub(1))
+    }
+
+    /// The words of a run of a sweep of commands; `None` for one that is simulated.
+    pub fn words(&self, run: u64) -> Option<Vec<String>> {
+        let point = self.run(run);
+        let workload = run / (self.seeds.len() * self.policies.len()) as u64 % self.workloads.len() as u64;
+        let other = [
+            ("machine", point.machine.to_owned()),
+            ("policy", point.policy.to_owned()),
+            ("seed", point.seed.to_string()),
+        ];
+        self.commands.as_ref().map(|commands| commands.words(workload as usize, &other))
+    }
+
+    /// The command, where runs are no simulations.
+    pub fn commands(&self) -> Option<&Commands> {
+        self.commands.as_ref()
+    }
+
+    /// How long a run may take at most, ns: in the simulated machine, or in this world where it is a command.
+    pub fn limit_ns(&self) -> Option<u64> {
+        self.limit_ns
     }
 
     /// The overrides of a run.
@@ -213,19 +289,22 @@ impl Sweep {
     }
 }
 
-/// `[[grid]]`: a workload, and parameters with one value or a list of them.
-fn combinations(grid: &BTreeMap<String, toml::Value>) -> Result<Vec<String>, String> {
-    let Some(toml::Value::String(workload)) = grid.get("workload") else {
-        return Err("a grid has no workload; expected its name".to_owned());
+/// `[[grid]]`: parameters with one value or a list of them, and the workload that they are of.
+fn combinations(grid: &BTreeMap<String, toml::Value>, is_simulated: bool) -> Result<Vec<Values>, String> {
+    let name = match grid.get("workload") {
+        Some(toml::Value::String(name)) => name,
+        Some(_) => return Err("the workload of a grid is not its name".to_owned()),
+        None if is_simulated => return Err("a grid has no workload; expected its name".to_owned()),
+        None => "commands",
     };
-    let mut all: Vec<Vec<String>> = vec![Vec::new()];
-    for (key, value) in grid.iter().filter(|(key, _)| *key != "workload") {
+    let mut all = vec![Values::new()];
+    for (key, value) in grid {
         let values = match value {
             toml::Value::Array(values) => values.clone(),
             one => vec![one.clone()],
         };
         if values.is_empty() {
-            return Err(format!("{key} of the grid of {workload} is empty; expected at least one value"));
+            return Err(format!("{key} of the grid of {name} is empty; expected at least one value"));
         }
         let mut more = Vec::new();
         for before in &all {
@@ -239,19 +318,28 @@ fn combinations(grid: &BTreeMap<String, toml::Value>) -> Result<Vec<String>, Str
                     _ => {
                         let expected =
                             "expected text, a number, true or false; lists go into workloads = [...]";
-                        return Err(format!("{key} of the grid of {workload} is something else; {expected}"));
+                        return Err(format!("{key} of the grid of {name} is something else; {expected}"));
                     }
                 };
-                more.push(before.iter().cloned().chain([format!("{key}={value}")]).collect());
+                let mut one = before.clone();
+                one.insert(key.clone(), value);
+                more.push(one);
             }
         }
         all = more;
     }
-    let joined = all.into_iter().map(|pairs| match pairs.len() {
-        0 => workload.clone(),
-        _ => format!("{workload}:{}", pairs.join(",")),
-    });
-    Ok(joined.collect())
+    Ok(all)
+}
+
+/// A workload with its parameters, as on the command line.
+fn in_words(values: &Values) -> String {
+    let parameters = values.iter().filter(|(key, _)| *key != "workload");
+    let parameters: Vec<String> = parameters.map(|(key, value)| format!("{key}={value}")).collect();
+    match (values.get("workload"), parameters.is_empty()) {
+        (Some(workload), true) => workload.clone(),
+        (Some(workload), false) => format!("{workload}:{}", parameters.join(",")),
+        (None, _) => parameters.join(","),
+    }
 }
 
 #[cfg(test)]

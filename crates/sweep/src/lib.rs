@@ -7,13 +7,14 @@
 //!
 //! Modules: `range` (runs of consecutive numbers), `manifest`, `plan` with `predict` and `trials` (what a run will cost), `owner` (whose process holds a
 //! claim), `claims` and `lease` (which process works on what, and whether it still does), `parts` (rows, a Parquet file for each shard),
-//! `state` (the runs that are done and left, from the names of files alone), `heartbeat`, `worker`, `supervise` (restarts workers, and
+//! `state` (the runs that are done and left, from the names of files alone), `heartbeat`, `worker`, `command` (a run that is a program), `supervise` (restarts workers, and
 //! records how they died), `slurm` (job arrays), `status`, `merge`, `policy_map` (which policy does best where), `array` (lists as SLURM writes
 //! them), `error`.
 #![forbid(unsafe_code)]
 
 mod array;
 mod claims;
+mod command;
 mod error;
 mod heartbeat;
 mod lease;
@@ -33,6 +34,7 @@ mod trials;
 mod worker;
 
 pub use array::{array, parse_array};
+pub use command::Start;
 pub use error::Error;
 pub use heartbeat::HUNG;
 pub use manifest::{Manifest, Shard};

@@ -70,7 +70,8 @@ pub struct Planned {
 pub fn plan(request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Planned, Error> {
     let directory = request.directory;
     let prepared = Prepared::read(request.grid, request.profile)?;
-    if prepared.sweep().machines().any(|machine| machine == "host") {
+    let commands = prepared.sweep().commands();
+    if commands.is_none() && prepared.sweep().machines().any(|machine| machine == "host") {
         let problem =
             "the machine host is another one for every worker; name the machine or its number of CPUs";
         return Err(Error::Wrong(format!("{}: {problem}", request.grid.display())));
@@ -84,14 +85,11 @@ pub fn plan(request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Planned, Err
     }
     // The directory is one that can be written before runs are tried.
     let inputs = Inputs::take(&prepared, request, &identity)?;
-    let mut steps = Vec::new();
-    match request.trials {
-        Some(command) => steps = in_children(command, stop)?,
-        None => try_runs(&prepared, 0, &|| stop.load(Ordering::Relaxed), &mut |step, took| {
-            steps.push((step, took));
-        })?,
-    }
-    let costs = Costs::of_steps(prepared.sweep(), &steps);
+    let costs = match commands {
+        // A command may take hours, or not be repeatable: none is tried.
+        Some(commands) => Costs::alike(prepared.sweep(), commands.expected_ns() as f64 / 1e9),
+        None => tried(&prepared, request, stop)?,
+    };
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Worker("interrupted before the plan was written".to_owned()));
     }
@@ -100,6 +98,18 @@ pub fn plan(request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Planned, Err
     let (runs, lease_s) = (prepared.sweep().runs(), request.lease.as_secs_f64());
     let manifest = Manifest::new(identity, runs, inputs.grid, inputs.profile, hashes, lease_s, shards);
     publish(directory, &manifest)
+}
+
+/// What runs cost, from some that are tried.
+fn tried(prepared: &Prepared, request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Costs, Error> {
+    let mut steps = Vec::new();
+    match request.trials {
+        Some(command) => steps = in_children(command, stop)?,
+        None => try_runs(prepared, 0, &|| stop.load(Ordering::Relaxed), &mut |step, took| {
+            steps.push((step, took));
+        })?,
+    }
+    Ok(Costs::of_steps(prepared.sweep(), &steps))
 }
 
 /// The manifest that is there, where it is of the same sweep.

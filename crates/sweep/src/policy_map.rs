@@ -106,6 +106,12 @@ impl PolicyMap {
         let (mut machines, mut workloads, mut policies) = <(Names, Names, Names)>::default();
         let mut all: BTreeMap<(usize, usize, usize), Gathered> = BTreeMap::new();
         while let Some(group) = rows.next_group()? {
+            if group.iter().any(|row| row.printed.is_some()) {
+                return Err(Error::Wrong(format!(
+                    "{} is of a sweep of commands, whose figures are in its column printed, as JSON; read it with DuckDB or pandas",
+                    table.display()
+                )));
+            }
             for row in &group {
                 let key = (
                     machines.place(&row.machine),

@@ -98,6 +98,12 @@ fn places(cell: u64, lengths: [usize; 4]) -> [usize; 3] {
 }
 
 impl Costs {
+    /// All runs cost the same, s.
+    pub(crate) fn alike(sweep: &Sweep, cost_s: f64) -> Self {
+        let tried = [([0, 0, 0], cost_s.max(FLOOR_S).ln())];
+        Self::of(sweep.lengths(), &tried)
+    }
+
     /// From the steps that were tried, and what each took.
     pub(crate) fn of_steps(sweep: &Sweep, steps: &[(u64, f64)]) -> Self {
         let (lengths, cells) = (sweep.lengths(), cells(sweep));

@@ -1,12 +1,12 @@
 //! A worker: takes what is left, one shard after the other, until nothing is.
 
 use crate::claims::{self, Claim};
+use crate::command::{Start, run as run_command, spent_s};
 use crate::error::{Error, writing};
 use crate::heartbeat::{Heartbeat, hung};
 use crate::lease::LeaseWatch;
 use crate::owner::Owner;
 use crate::parts::{self, Receipt};
-use crate::predict::cpu_s;
 use crate::range::Range;
 use crate::state::{DEATHS_TO_GIVE_UP, Opened, State, Unit};
 use serde::{Deserialize, Serialize};
@@ -48,17 +48,19 @@ impl std::ops::AddAssign for Worked {
     }
 }
 
-/// Works until nothing is left, or `stop` is set: then the current run is finished and the shard is left to others.
+/// Works until nothing is left, or `stop` is set: then the current run is finished and the shard is left to others. `start`: how a command is
+/// started, where runs are commands.
 ///
 /// # Errors
 /// When the inputs are not those of the plan, a run cannot be, or something cannot be read or written.
-pub fn work(opened: &Opened, only: &Only, stop: &AtomicBool) -> Result<Worked, Error> {
+pub fn work(opened: &Opened, only: &Only, start: &Start<'_>, stop: &AtomicBool) -> Result<Worked, Error> {
     let prepared = opened.manifest.prepare(&opened.directory)?;
     let lease = Duration::from_secs_f64(opened.manifest.lease_s);
     let mut worker = Worker {
         opened,
         shards: order(opened, only)?,
         prepared,
+        start,
         stop: Stop { flag: stop, since: None },
         own: Owner::own(),
         watch: LeaseWatch::new(lease),
@@ -106,6 +108,7 @@ fn order(opened: &Opened, only: &Only) -> Result<Vec<Range>, Error> {
 struct Worker<'a> {
     opened: &'a Opened,
     prepared: Prepared,
+    start: &'a Start<'a>,
     shards: Vec<Range>,
     stop: Stop<'a>,
     own: Owner,
@@ -205,14 +208,14 @@ impl Worker<'_> {
             if self.stop.asked() {
                 return Ok(());
             }
-            let began = cpu_s();
+            let began = spent_s();
             let rows = if unit.is_given_up() {
                 vec![self.prepared.failed(range.first, self.why(unit, &state))]
             } else {
                 self.rows(range)?
             };
             let Some(last) = rows.last().map(|row| row.run) else { return Ok(()) };
-            self.keep(Range { first: range.first, last }, rows, cpu_s() - began)?;
+            self.keep(Range { first: range.first, last }, rows, spent_s() - began)?;
         }
         Ok(())
     }
@@ -233,10 +236,14 @@ impl Worker<'_> {
             }
             self.heartbeat.step();
             let (heartbeat, stop) = (&self.heartbeat, &mut self.stop);
-            let row = self.prepared.run(run, &mut || {
+            let mut goes_on = || {
                 heartbeat.step();
                 !stop.is_overdue()
-            })?;
+            };
+            let row = match self.prepared.sweep().words(run) {
+                None => self.prepared.run(run, &mut goes_on)?,
+                Some(words) => run_command(&self.prepared, run, &words, self.start, &mut goes_on)?,
+            };
             match row {
                 Some(row) => rows.push(row),
                 None => break,

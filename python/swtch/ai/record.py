@@ -69,7 +69,7 @@ class _Here:
         of_cgroup = None if machine else cgroup
         with _in_a_line("cannot begin the recording"):
             self._running: Recording = recording(
-                pids=of_pids, cgroup=of_cgroup, out=trace, force=True, mode="events"
+                pids=of_pids, cgroup=of_cgroup, out=trace, force=True, mode="events", defer=True
             )
 
     def wait_begun(self) -> None:
@@ -117,7 +117,8 @@ class _Program:
         self._trace = trace
         target = ["-p", ",".join(map(str, pids))] if cgroup is None else ["--cgroup", str(cgroup)]
         target = ["--all"] if machine else target
-        command = [str(binary()), "record", *target, "--events", "--no-profile", "--force", "-o", str(trace)]
+        words = ["--events", "--defer", "--no-profile", "--force", "-o", str(trace)]
+        command = [str(binary()), "record", *target, *words]
         self._err = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
             command,

@@ -40,6 +40,9 @@ pub(crate) struct RecordArgs {
     /// Keep every event for the whole recording (by default only for --events-for)
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
+    /// Make the Trace of the events at the end: the recorder takes less CPU time meanwhile, and leaves nothing when it is killed
+    #[arg(long, requires = "events")]
+    pub(crate) defer: bool,
     /// Keep events for this time, then only count
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m", conflicts_with_all = ["events", "counts"])]
     pub(crate) events_for: Duration,

@@ -13,7 +13,8 @@ const EXAMPLES: &str = "Examples:\n  \
     swtch sweep plan grid.toml DIR                         then, on any machine that sees DIR:\n  \
     swtch sweep work DIR\n  \
     swtch sweep plan grid.toml s3://bucket/grid            machines that share nothing but an object store\n\n\
-    The sweep's file is that of 'swtch simulate --sweep', and so is the table, byte for byte.\n\
+    The sweep's file is that of 'swtch simulate --sweep', and so is the table, byte for byte. Its runs may be commands\n\
+    instead, such as studies of 'swtch sched bench', 'check' and 'faas': docs/sweep.md.\n\
     Everything is in DIR: stop at any moment, and the same command continues.\n\
     Exit status: 0 done, 1 failed or a run failed, 2 wrong usage.";
 
@@ -42,7 +43,7 @@ pub(crate) enum SweepCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
-    /// The sweep: machines, workloads, policies and seeds
+    /// The sweep: machines, workloads, policies and seeds; or a command and its values
     #[arg(value_name = "GRID.toml")]
     pub(crate) grid: PathBuf,
     /// The directory, on a file system that all workers see; or a place in an object store: s3://, gs://, az://

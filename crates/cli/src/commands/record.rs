@@ -51,6 +51,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         source: args.source,
         mode: args.mode(),
         events_for: (!args.events).then_some(args.events_for),
+        defer: args.defer,
         buffer_bytes: args.buffer,
         cost: args.cost.unwrap_or_default(),
         working_set: args.working_set,

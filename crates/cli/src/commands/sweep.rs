@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::{Place, What};
+use swtch_sched::die_with_parent;
 use swtch_sweep::{Error, Merged, Only, Opened, PlanRequest, Planned, Status, Supervised, array};
 use swtch_units::{TextTable, format_ns, grouped};
 
@@ -109,7 +110,17 @@ fn one(args: &WorkArgs) -> anyhow::Result<ExitCode> {
     let stop = signals()?;
     until_eof(&stop);
     let opened = Opened::open(&args.directory).map_err(error)?;
-    let worked = swtch_sweep::work(&opened, &only(args), &stop).map_err(error)?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    // The command of a run ends with this worker, however that ends.
+    let start = |words: &[String]| {
+        let mut command = Command::new(&program);
+        command.args(die_with_parent::COMMAND).arg(std::process::id().to_string()).arg("--");
+        // This program under its own name: the version that planned the sweep.
+        let own = words.first().is_some_and(|word| word == "swtch");
+        command.args(own.then_some(program.as_os_str())).args(&words[usize::from(own)..]);
+        command
+    };
+    let worked = swtch_sweep::work(&opened, &only(args), &start, &stop).map_err(error)?;
     output::print(&(serde_json::to_string(&worked)? + "\n"));
     Ok(ExitCode::SUCCESS)
 }

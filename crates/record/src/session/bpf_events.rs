@@ -1,9 +1,10 @@
 //! A recording by BPF programs that write down every event.
 
+use super::deferred::{Deferred, unpack};
 use super::group_names::GroupNames;
 use super::members::Members;
 use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period, own_cost};
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses, MOST_TOLD_CPUS, Tracepoints};
@@ -28,12 +29,18 @@ const LAST_WAIT_NS: u64 = 2_000_000_000;
 /// polled sooner.
 const LONGEST_PERIOD: Duration = Duration::from_millis(200);
 const MOST_EVENTS_PER_S: u64 = 2_000_000;
+/// Rings that are emptied late are left alone while no more of them is full: to read what another CPU wrote costs a tenth of a microsecond an event.
+const LEAVE_UNTIL: f64 = 0.2;
 
 pub(super) struct BpfEvents {
     bpf: Bpf,
     accumulator: Accumulator,
     /// Seen, and not yet old enough to be in order.
     held: Vec<Event>,
+    /// What is taken in at the end, where that is asked for.
+    deferred: Option<Deferred>,
+    /// CPU time of this process when the last event had been read, where events are taken in after that, ns.
+    read_cpu_ns: Option<u64>,
     /// When the last of the programs was attached, ns. They are attached one after another: before that, some see and others do not.
     attached_ns: u64,
     /// Everything before this moment has been taken, ns.
@@ -77,6 +84,8 @@ impl BpfEvents {
             bpf,
             accumulator,
             held: Vec::new(),
+            deferred: (options.defer && history == History::Whole).then(Deferred::default),
+            read_cpu_ns: None,
             attached_ns: start_ns,
             horizon_ns: start_ns,
             history,
@@ -164,11 +173,29 @@ impl BpfEvents {
         switches
     }
 
+    /// Takes events out of the rings into memory, and takes them in where that has no room.
+    fn defer(&mut self) -> Vec<SwitchRow> {
+        let Some(deferred) = &mut self.deferred else { return Vec::new() };
+        deferred.drain(&mut self.bpf, |number| self.groups.note(number));
+        if deferred.is_full() { self.take_deferred() } else { Vec::new() }
+    }
+
+    /// Takes in what was only kept so far.
+    fn take_deferred(&mut self) -> Vec<SwitchRow> {
+        let mut switches = Vec::new();
+        for (packed, horizon_ns) in self.deferred.iter_mut().flat_map(Deferred::empty).collect::<Vec<_>>() {
+            unpack(packed, &mut self.held);
+            switches.append(&mut self.take(horizon_ns));
+        }
+        switches
+    }
+
     fn fill_header(&mut self, header: &mut Header) {
         task_info::name_unnamed(&mut self.accumulator, self.groups.hierarchy());
         describe(&self.accumulator, self.bpf.tracepoints(), self.asked, header);
         add_lost(&self.bpf.lost(), &self.accumulator, header);
         header.recorder = own_cost(Some(self.bpf.memory_bytes()));
+        header.recorder.cpu_ns = self.read_cpu_ns.or(header.recorder.cpu_ns);
         if self.scoped {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
                 swtch record -a observes all tasks";
@@ -231,32 +258,45 @@ impl Source for BpfEvents {
         let now_ns = monotonic_ns();
         let newcomers = self.members.newcomers(now_ns);
         self.follow(&newcomers);
-        let round = self.bpf.drain(&mut self.held);
-        let switches = self.take(round.horizon_ns);
+        let switches = if self.deferred.is_some() {
+            let full = self.bpf.full();
+            self.period = next_period(self.period, full, self.longest_period);
+            if full > LEAVE_UNTIL { self.defer() } else { Vec::new() }
+        } else {
+            let round = self.bpf.drain(&mut self.held);
+            self.period = next_period(self.period, round.full, self.longest_period);
+            self.take(round.horizon_ns)
+        };
         self.groups.poll(now_ns);
-        self.period = next_period(self.period, round.full, self.longest_period);
         switches
     }
 
     fn status(&self) -> Status {
         let lost = self.bpf.lost().iter().map(Losses::all).sum::<u64>() + self.accumulator.late().all();
-        let progress = Progress::of_events(&self.accumulator, lost);
+        let progress = match self.deferred {
+            None => Progress::of_events(&self.accumulator, lost),
+            Some(_) => Progress { tasks: self.members().len() as u64, lost, ..Progress::default() },
+        };
         Status { period: self.period, alive: self.members.alive(), progress }
     }
 
     fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow> {
         // An event of before may be completed only after.
         let pause = Duration::from_millis(2);
+        let mut last = Vec::new();
         loop {
             std::thread::sleep(pause);
-            let round = self.bpf.drain(&mut self.held);
+            let round = self.bpf.drain(&mut last);
             if round.horizon_ns >= end_ns || monotonic_ns() >= end_ns + LAST_WAIT_NS {
                 break;
             }
         }
         let pending = self.bpf.pending();
         self.bpf.detach();
-        let mut switches = self.take(end_ns);
+        self.read_cpu_ns = self.deferred.is_some().then(process_cpu_ns);
+        let mut switches = self.take_deferred();
+        self.held.append(&mut last);
+        switches.append(&mut self.take(end_ns));
         self.held.clear();
         let within = self.attached_ns..end_ns;
         for (cpu, prev_tid, at_ns) in pending.into_iter().filter(|(_, _, at_ns)| within.contains(at_ns)) {
@@ -270,6 +310,10 @@ impl Source for BpfEvents {
         self.groups.poll_again();
         task_info::look_again(&mut self.accumulator, self.groups.hierarchy());
         switches
+    }
+
+    fn is_behind(&self) -> bool {
+        self.deferred.is_some()
     }
 
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
@@ -318,6 +362,45 @@ mod tests {
         assert_eq!(longest_period(BUFFER_BYTES_PER_CPU), LONGEST_PERIOD);
         assert_eq!(longest_period(4 << 20), Duration::from_millis(65));
         assert_eq!(longest_period(64 << 10), PERIODS.1);
+    }
+
+    /// Whether they wait in the rings, in memory, or have no room there, events come to the same figures.
+    #[test]
+    fn what_is_taken_in_late_is_all_there() {
+        if let Err(why) = Facts::read().bpf {
+            eprintln!("SKIP what_is_taken_in_late_is_all_there: {why}");
+            return;
+        }
+        let own = || {
+            let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+            line.rsplit('\t').next().unwrap().parse::<u64>().unwrap()
+        };
+        // Rings that are left alone to the end; rings that are emptied when 800 events are there, into room for all of them, or for none.
+        let few = Some(262_144);
+        for (buffer_bytes, most_bytes) in [(None, None), (few, None), (few, Some(0))] {
+            let target = Target::Processes(vec![std::process::id()]);
+            let options = Options { buffer_bytes, defer: true, ..Options::new(target, "/nonexistent".into()) };
+            let (mut header, _, group) = prepare(&options, &Facts::of(&options.target)).unwrap();
+            let mut events = BpfEvents::begin(&options, History::Whole, group.as_ref(), &header).unwrap();
+            if let (Some(most), Some(deferred)) = (most_bytes, &mut events.deferred) {
+                deferred.most_bytes = most;
+            }
+            let before = own();
+            let mut switches = 0;
+            for _ in 0..60 {
+                (0..20).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
+                switches += events.poll().len();
+            }
+            let naps = own() - before;
+            assert_eq!(switches > 0, most_bytes.is_some(), "{most_bytes:?}");
+            let end_ns = monotonic_ns();
+            events.finish(end_ns);
+            let tables = events.snapshot(end_ns, &mut header);
+            let row = tables.tasks.iter().find(|row| row.tid == task_info::own_tid()).unwrap();
+            assert!((naps..naps + 20).contains(&row.voluntary), "{naps} naps, {row:?}");
+            assert!(header.lost.is_empty(), "{:?}", header.lost);
+        }
     }
 
     /// A recorder that is stopped while it attaches its programs, or while it says whom they follow, sees some sleeps without their wake-ups.

@@ -99,6 +99,10 @@ pub(crate) trait Source {
     fn finish(&mut self, _end_ns: u64) -> Vec<SwitchRow> {
         Vec::new()
     }
+    /// Whether it takes in what it saw only at the end: until then there is nothing to write.
+    fn is_behind(&self) -> bool {
+        false
+    }
     /// Everything from the beginning to `now_ns`, as far as its [`History`](swtch_trace::accumulate::History) reaches.
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
     /// From now on a snapshot of a watch need not have tasks that did nothing since the snapshot before.

@@ -210,6 +210,11 @@ impl Bpf {
         self.rings.drain(out)
     }
 
+    /// How full the fullest ring is, from 0 to 1.
+    pub(crate) fn full(&self) -> f64 {
+        self.rings.full()
+    }
+
     /// Events lost because a ring was full, by CPU.
     pub(crate) fn lost(&self) -> Vec<Losses> {
         self.rings.lost()

@@ -93,7 +93,7 @@ impl Prepared {
             .to_string()
     }
 
-    /// Makes one run. `goes_on` is asked every 65,536 events, and false stops the run: then nothing comes back. A workload that fails is a row
+    /// Simulates one run. `goes_on` is asked every 65,536 events, and false stops the run: then nothing comes back. A workload that fails is a row
     /// that says so.
     ///
     /// # Errors
@@ -134,6 +134,11 @@ impl Prepared {
     pub fn failed(&self, run: u64, why: String) -> RunRow {
         RunRow::new(&self.sweep.run(run), Err(why))
     }
+
+    /// The row of a run that was a command: what is taken from what it printed, as JSON.
+    pub fn printed(&self, run: u64, taken: String) -> RunRow {
+        RunRow::new(&self.sweep.run(run), Ok(RunRow::printing(taken)))
+    }
 }
 
 struct Asks<'a>(&'a mut dyn FnMut() -> bool);
@@ -146,6 +151,9 @@ impl Sink for Asks<'_> {
 
 /// The files that a sweep names, and those that its specifications name, as paths from its directory.
 fn named(sweep: &Sweep, folder: &Path) -> Result<Vec<String>, SweepError> {
+    if let Some(commands) = sweep.commands() {
+        return Ok(commands.files().to_vec());
+    }
     let mut all: Vec<String> = sweep.files().map(str::to_owned).collect();
     for file in sweep.files().filter(|file| has_extension(file, "toml")) {
         let path = folder.join(file);

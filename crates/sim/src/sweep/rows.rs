@@ -88,6 +88,8 @@ swtch_columns::table! {
         spin_share: Option<f64> [share],
         /// Speeds of the applications as JSON, where the machine has several kinds of core.
         application_speeds: Option<LongText> [none],
+        /// What the command printed, or what the sweep takes from that, as JSON; absent where runs are simulations.
+        pub printed: Option<LongText> [none],
         /// Why it failed.
         pub error: Option<LongText> [none],
     }
@@ -136,7 +138,12 @@ impl RunRow {
         }
     }
 
-    /// What a run came to.
+    /// What a command came to.
+    pub(super) fn printing(taken: String) -> Self {
+        Self { printed: Some(LongText(taken)), ..Self::default() }
+    }
+
+    /// What a simulation came to.
     pub(super) fn figures(run: &Summary) -> Self {
         let speeds = run.fairness.as_ref().map(|fairness| {
             let of_each = fairness.applications.iter().map(|one| (one.name.as_str(), one.speed));

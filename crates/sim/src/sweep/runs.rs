@@ -47,6 +47,10 @@ pub fn sweep(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Swept, SweepError> {
     let prepared = Prepared::read(request.file, request.profile)?;
+    if prepared.sweep().commands().is_some() {
+        let problem = "its runs are commands, not simulations; make them with 'swtch sweep run'";
+        return Err(SweepError::Wrong(format!("{}: {problem}", request.file.display())));
+    }
     let wanted: Vec<u64> = prepared.sweep().part(request.part.0, request.part.1).collect();
     let identity = prepared.identity(request.part);
     if rows::is_there(request.out, &identity)? {

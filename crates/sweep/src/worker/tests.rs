@@ -10,6 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use swtch_sim::sweep::{Request, sweep};
 
+/// No run of these sweeps is a command.
+fn never(_: &[String]) -> std::process::Command {
+    unreachable!()
+}
+
 /// The table that one machine makes.
 fn alone(folder: &Path) -> Vec<u8> {
     let (file, out) = (folder.join("grid.toml"), folder.join("alone.parquet"));
@@ -30,7 +35,7 @@ fn opened(folder: &Path) -> Opened {
 }
 
 fn go_on(opened: &Opened) -> Worked {
-    work(opened, &Only::default(), &AtomicBool::new(false)).unwrap()
+    work(opened, &Only::default(), &never, &AtomicBool::new(false)).unwrap()
 }
 
 #[test]
@@ -41,7 +46,7 @@ fn workers_at_once_make_every_run_once_and_the_same_bytes_as_one_machine() {
     let made: u64 = std::thread::scope(|scope| {
         let worker = |place| {
             let only = Only { shards: None, start: (place, 3) };
-            work(&opened, &only, &AtomicBool::new(false)).unwrap().runs
+            work(&opened, &only, &never, &AtomicBool::new(false)).unwrap().runs
         };
         let threads: Vec<_> = (0..3).map(|place| scope.spawn(move || worker(place))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
@@ -61,10 +66,10 @@ fn only_the_shards_that_are_named_are_made() {
     let opened = opened(folder.path());
     let only = |shards: &[usize]| Only { shards: Some(shards.to_vec()), start: (0, 0) };
     let stop = AtomicBool::new(false);
-    work(&opened, &only(&[1]), &stop).unwrap();
+    work(&opened, &only(&[1]), &never, &stop).unwrap();
     assert!(!gaps(&opened).unwrap().contains(&1));
     assert_eq!(gaps(&opened).unwrap().len(), opened.manifest.shards.len() - 1);
-    let problem = work(&opened, &only(&[999]), &stop).unwrap_err().to_string();
+    let problem = work(&opened, &only(&[999]), &never, &stop).unwrap_err().to_string();
     assert!(problem.starts_with("there is no shard 999; the last one is "), "{problem}");
 }
 
@@ -73,7 +78,7 @@ fn a_worker_that_is_asked_to_end_leaves_what_it_made() {
     let folder = folder();
     let opened = opened(folder.path());
     let stop = AtomicBool::new(true);
-    assert_eq!(work(&opened, &Only::default(), &stop).unwrap(), Worked { left: true, ..Worked::default() });
+    assert_eq!(work(&opened, &Only::default(), &never, &stop).unwrap(), Worked { left: true, ..Worked::default() });
     // Parts that do not end where shards do, and that overlap, as workers leave them that end early or come late.
     let prepared = opened.manifest.prepare(&opened.directory).unwrap();
     for (first, last) in [(1, 2), (2, 9), (5, 6), (20, 23)] {
@@ -95,7 +100,7 @@ fn a_table_so_far_has_what_is_there_and_is_replaced_by_the_whole() {
     let out = opened.directory.join("out.parquet");
     let problem = merge(&opened, &out, false).unwrap_err().to_string();
     assert!(problem.starts_with("24 of 24 runs are missing"), "{problem}");
-    work(&opened, &Only { shards: Some(vec![0]), start: (0, 0) }, &AtomicBool::new(false)).unwrap();
+    work(&opened, &Only { shards: Some(vec![0]), start: (0, 0) }, &never, &AtomicBool::new(false)).unwrap();
     let some = merge(&opened, &out, true).unwrap();
     assert!((1..24).contains(&some.runs));
     go_on(&opened);

@@ -150,6 +150,19 @@ impl Rings {
         Round { full, horizon_ns: self.horizon.round(round_ns, states) }
     }
 
+    /// How full the fullest ring is, from 0 to 1, without reading what is in it.
+    pub(super) fn full(&self) -> f64 {
+        let of = |cpu: usize, head: usize, tail: usize, shift: u32| {
+            let [head, tail] = [head, tail].map(|at| self.heads.atomic(cpu, at).load(Ordering::Acquire));
+            head.saturating_sub(tail) as f64 / (1_u64 << shift) as f64
+        };
+        let fullest = |cpu| {
+            let events = of(cpu, offset_of!(RawRing, head), offset_of!(RawRing, tail), self.shift);
+            events.max(of(cpu, offset_of!(RawRing, info_head), offset_of!(RawRing, info_tail), INFO_SHIFT))
+        };
+        (0..self.heads.len()).map(fullest).fold(0.0, f64::max)
+    }
+
     fn drain_events(&self, cpu: usize, out: &mut impl Sink) -> Drained {
         let head = self.heads.atomic(cpu, offset_of!(RawRing, head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, tail));
