@@ -92,7 +92,15 @@ def daemons(name: str, home: Path) -> list[int]:
     """The daemon of this SLURM, by its configuration."""
     found = subprocess.run(["pgrep", "-x", name], capture_output=True, text=True).stdout.split()
     own = f"SLURM_CONF={home / 'slurm/slurm.conf'}".encode()
-    return [int(pid) for pid in found if own in Path(f"/proc/{pid}/environ").read_bytes()]
+
+    def is_own(pid: str) -> bool:
+        # One that was killed before is a zombie, without an environment.
+        try:
+            return own in Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
+
+    return [int(pid) for pid in found if is_own(pid)]
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ sys.path.insert(0, str(TESTS))
 from cluster import running  # noqa: E402
 
 LATEST_S = 900
+LOOK_EVERY_S = 0.1
 
 
 class Relay:
@@ -51,15 +52,16 @@ class Relay:
     def __init__(self, ends: list[int], given: argparse.Namespace) -> None:
         self.ends, self.given = ends, given
         self.passed = self.lost = 0
+        self.over = threading.Event()
         self._random = random.Random(given.seed)
         self._late: list[tuple[float, int, int, bytes]] = []
 
     def run(self) -> None:
-        """For ever."""
+        """Until it is over."""
         number = 0
-        while True:
-            wait = max(0.0, self._late[0][0] - time.monotonic()) if self._late else None
-            for end in select.select(self.ends, [], [], wait)[0]:
+        while not self.over.is_set():
+            wait = max(0.0, self._late[0][0] - time.monotonic()) if self._late else LOOK_EVERY_S
+            for end in select.select(self.ends, [], [], min(wait, LOOK_EVERY_S))[0]:
                 packet = os.read(end, 65536)
                 if self._random.random() < self.given.loss / 100:
                     self.lost += 1
@@ -100,7 +102,10 @@ def network(given: argparse.Namespace) -> Iterator[tuple[dict[str, list[str]], R
             ):
                 subprocess.run([*inside[side], *words], check=True)
         relay = Relay(ends, given)
-        threading.Thread(target=relay.run, daemon=True).start()
+        thread = threading.Thread(target=relay.run, daemon=True)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(relay.over.set)
         yield inside, relay
 
 

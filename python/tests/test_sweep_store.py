@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,8 @@ def plan(program: Path, home: Path, machine: dict[str, str], *words: str) -> Non
     assert done.returncode == 0 and f"Next: swtch sweep work {URL}" in done.stdout, done.stderr
 
 
-def children(of: int) -> list[int]:
-    found = subprocess.run(["pgrep", "-P", str(of)], capture_output=True, text=True).stdout
+def children(of: int, what: str = "") -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(of), "-f", what], capture_output=True, text=True).stdout
     return [int(pid) for pid in found.split()]
 
 
@@ -90,8 +91,9 @@ def test_machines_that_are_killed_lose_their_shards_and_no_row(
         cwd=tmp_path, env=machine, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     killed = work()
-    until("it has started what speaks with the store", lambda: children(killed.pid))
-    (mine,) = children(killed.pid)
+    # Before, one pulls the plan.
+    until("it has started what claims", lambda: children(killed.pid, "swtch-sweep-store work"))
+    (mine,) = children(killed.pid, "swtch-sweep-store work")
 
     def is_stopped_with_a_claim() -> list[str]:
         os.kill(mine, signal.SIGSTOP)
@@ -105,7 +107,9 @@ def test_machines_that_are_killed_lose_their_shards_and_no_row(
     (claim,) = store.names("some/grid/claims/")
     # The command, the program that speaks with the store, and their workers: all that a machine has.
     for pid in (killed.pid, mine, *children(mine)):
-        os.kill(pid, signal.SIGKILL)
+        # A worker ends by itself when what started it is gone.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     killed.communicate()
     others = [work() for _ in range(2)]
     printed = [json.loads(other.communicate(timeout=120)[0]) for other in others]

@@ -499,7 +499,9 @@ fn thousands_of_short_processes_are_all_there() {
     }
     let home = priced();
     let script = "i=0; while [ $i -lt 500 ]; do /bin/true & /bin/true & /bin/true & /bin/true & wait; i=$((i+1)); done";
-    for mode in [&["--events"][..], &["--events", "--defer"], &["--counts"], &["--counts", "--sample", "100%"]] {
+    for mode in
+        [&["--events"][..], &["--events", "--defer"], &["--counts"], &["--counts", "--sample", "100%"]]
+    {
         let output = run(record(home.path(), &[SUMMARY, "--force", "-o", "sh.swtch"])
             .args(mode)
             .args(["--", "sh", "-c", script]));

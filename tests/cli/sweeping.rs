@@ -64,10 +64,16 @@ fn start(home: &Home, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// The processes that a process started.
+/// The processes that a process started, by any of its threads.
 fn children(of: u32) -> Vec<Pid> {
-    let found = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
-    found.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+    let found = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let found: Vec<String> = found.collect();
+    found
+        .iter()
+        .flat_map(|pids| pids.split_whitespace())
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect()
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -282,28 +288,40 @@ fn a_full_and_a_read_only_directory_are_one_line_and_the_same_command_continues(
 
 /// The simulations of `GRID`'s kind, each by a command.
 const COMMANDS: &str = "command = \"swtch simulate hackbench:groups={groups},loops={loops} --machine {machine} --policies {policy} --seed {seed} --json\"\n\
-    expected = \"10ms\"\nmachines = [\"2f4s\", 4]\npolicies = [\"eevdf\", \"rr\"]\nseeds = [1, 2, 3]\n[[grid]]\ngroups = [1, 2]\nloops = [20, 40]\n\
+    expected = \"10ms\"\nmachines = [\"2f4s\", 4]\npolicies = [\"eevdf\", \"rr\"]\nseeds = [1, 2, 3]\n[[grid]]\ngroups = [1, 2]\nloops = [200, 300]\n\
     [take]\nmakespan_ns = \"/runs/0/makespan_ns\"\nswitches = \"/runs/0/context_switches\"\n";
 
 #[test]
 fn a_sweep_of_commands_has_the_figures_that_they_print_whatever_is_killed() {
     let home = planned(COMMANDS, &[]);
-    let simulated = COMMANDS.lines().filter(|line| !line.starts_with("command") && !line.starts_with("expected"));
+    let simulated =
+        COMMANDS.lines().filter(|line| !line.starts_with("command") && !line.starts_with("expected"));
     let simulated: Vec<&str> = simulated.take_while(|line| !line.starts_with("[take]")).collect();
     let grid = simulated.join("\n").replace("[[grid]]", "[[grid]]\nworkload = \"hackbench\"");
     fs::write(home.path().join("simulated.toml"), grid).unwrap();
     // A worker that is killed takes its command along, and another one makes its runs.
     let mut supervisor = start(&home, &["--jobs", "1"]);
     until("a run is done", || status(&home)["done"].as_u64() > Some(0));
-    let worker = children(supervisor.id())[0];
-    let commands = || children(worker.as_raw_nonzero().get() as u32);
-    until("a command runs", || !commands().is_empty());
-    let command = commands()[0];
+    let mut workers = Vec::new();
+    until("a worker runs", || {
+        workers = children(supervisor.id());
+        !workers.is_empty()
+    });
+    let worker = workers[0];
+    let mut commands = Vec::new();
+    until("a command runs", || {
+        commands = children(worker.as_raw_nonzero().get() as u32);
+        !commands.is_empty()
+    });
+    let command = commands[0];
     kill_process(worker, Signal::KILL).unwrap();
     until("the command has ended", || !Path::new(&format!("/proc/{}", command.as_raw_nonzero())).exists());
     supervisor.wait().unwrap();
     let now = status(&home);
-    assert_eq!((now["done"].as_u64(), now["failed"].as_u64(), now["deaths"].as_u64()), (Some(48), Some(0), Some(1)));
+    assert_eq!(
+        (now["done"].as_u64(), now["failed"].as_u64(), now["deaths"].as_u64()),
+        (Some(48), Some(0), Some(1))
+    );
     let rows = rows(&home, &["merge", "d", "-o", "commands.parquet"], "commands.parquet");
     let words = ["run", "simulated.toml", "e", "-o", "simulated.parquet"];
     let simulated = self::rows(&home, &words, "simulated.parquet");
@@ -317,12 +335,20 @@ fn a_sweep_of_commands_has_the_figures_that_they_print_whatever_is_killed() {
     assert_eq!((rows.len(), simulated.len()), (48, 48));
     // The same bytes wherever they are made; and what is no simulation is refused as one.
     succeed(&home, &["run", "grid.toml", "f", "--jobs", "2", "-o", "again.parquet"]);
-    assert!(fs::read(home.path().join("again.parquet")).unwrap() == fs::read(home.path().join("commands.parquet")).unwrap());
+    assert!(
+        fs::read(home.path().join("again.parquet")).unwrap()
+            == fs::read(home.path().join("commands.parquet")).unwrap()
+    );
     let output = run(swtch(home.path()).args(["simulate", "--sweep", "grid.toml", "--out", "x.parquet"]));
-    let expected = "swtch: grid.toml: its runs are commands, not simulations; make them with 'swtch sweep run'\n";
+    let expected =
+        "swtch: grid.toml: its runs are commands, not simulations; make them with 'swtch sweep run'\n";
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(2), expected));
     let output = run(swtch(home.path()).args(["report", "again.parquet", "-o", "page.html"]));
-    assert!(output.status.code() == Some(2) && stderr(&output).contains("of a sweep of commands"), "{}", stderr(&output));
+    assert!(
+        !output.status.success() && stderr(&output).contains("of a sweep of commands"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 fn rows(home: &Home, words: &[&str], table: &str) -> Vec<RunRow> {

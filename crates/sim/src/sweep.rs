@@ -35,9 +35,9 @@ pub use rows::{IDENTITY, RunRow, describe_failure, write_table};
 pub use runs::{Request, Swept, sweep};
 
 use crate::error::SimError;
-use crate::sweep::commands::{Keys, Values};
 use crate::jitter::Jitter;
 use crate::plan::{Overrides, has_extension};
+use crate::sweep::commands::{Keys, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -137,7 +137,9 @@ impl SweepDocument {
                     ("profile", self.profile.is_some()),
                 ];
                 if let Some((key, _)) = simulated.iter().find(|(_, given)| *given) {
-                    return Err(format!("{key} is for simulations, and this sweep has a command; remove one"));
+                    return Err(format!(
+                        "{key} is for simulations, and this sweep has a command; remove one"
+                    ));
                 }
                 if values.is_empty() {
                     workloads.push(String::new());

@@ -380,7 +380,8 @@ mod tests {
         let few = Some(262_144);
         for (buffer_bytes, most_bytes) in [(None, None), (few, None), (few, Some(0))] {
             let target = Target::Processes(vec![std::process::id()]);
-            let options = Options { buffer_bytes, defer: true, ..Options::new(target, "/nonexistent".into()) };
+            let options =
+                Options { buffer_bytes, defer: true, ..Options::new(target, "/nonexistent".into()) };
             let (mut header, _, group) = prepare(&options, &Facts::of(&options.target)).unwrap();
             let mut events = BpfEvents::begin(&options, History::Whole, group.as_ref(), &header).unwrap();
             if let (Some(most), Some(deferred)) = (most_bytes, &mut events.deferred) {

@@ -3,6 +3,7 @@
 //! Here a sweep is read and its words are filled in; who makes the runs starts the programs.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run takes where the sweep does not say.
@@ -53,7 +54,9 @@ impl Keys {
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
-            Some((key, _)) => Err(format!("{key} is for a sweep with a command; remove it, or name the command")),
+            Some((key, _)) => {
+                Err(format!("{key} is for a sweep with a command; remove it, or name the command"))
+            }
         }
     }
 }
@@ -118,7 +121,8 @@ impl Commands {
             own.get(name).or(other).cloned().unwrap_or_default()
         };
         let filled = self.words.iter().map(|word| {
-            placeholders(word).fold(word.clone(), |text, name| text.replace(&format!("{{{name}}}"), &value(name)))
+            placeholders(word)
+                .fold(word.clone(), |text, name| text.replace(&format!("{{{name}}}"), &value(name)))
         });
         filled.collect()
     }
@@ -130,18 +134,31 @@ impl Commands {
     pub fn taken(&self, printed: &str) -> Result<String, String> {
         let last = printed.trim_end().lines().last().unwrap_or_default();
         // A program may say other things before its document.
-        let document: serde_json::Value = serde_json::from_str(printed)
+        let document: Value = serde_json::from_str(printed)
             .or_else(|_| serde_json::from_str(last))
             .map_err(|_| "it printed no JSON".to_owned())?;
         if self.take.is_empty() {
-            return Ok(document.to_string());
+            return Ok(in_order(document).to_string());
         }
         let mut taken = serde_json::Map::new();
         for (name, pointer) in &self.take {
-            let value = document.pointer(pointer).ok_or_else(|| format!("it printed nothing at {pointer}"))?;
-            taken.insert(name.clone(), value.clone());
+            let value =
+                document.pointer(pointer).ok_or_else(|| format!("it printed nothing at {pointer}"))?;
+            taken.insert(name.clone(), in_order(value.clone()));
         }
-        Ok(serde_json::Value::Object(taken).to_string())
+        Ok(Value::Object(taken).to_string())
+    }
+}
+
+/// Keys in the order of their names, however this program was built: a row is the same on every machine.
+fn in_order(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let sorted: BTreeMap<String, Value> = map.into_iter().collect();
+            sorted.into_iter().map(|(key, value)| (key, in_order(value))).collect()
+        }
+        Value::Array(values) => values.into_iter().map(in_order).collect(),
+        other => other,
     }
 }
 
@@ -174,7 +191,8 @@ mod tests {
             (point.machine, point.workload, point.policy, point.seed),
             ("", "load=hackbench", "flsched", 8)
         );
-        let simulated = Sweep::read("a.toml", "machines = [2]\npolicies = [\"rr\"]\nworkloads = [\"spin\"]\n");
+        let simulated =
+            Sweep::read("a.toml", "machines = [2]\npolicies = [\"rr\"]\nworkloads = [\"spin\"]\n");
         assert_eq!(simulated.unwrap().words(0), None);
     }
 

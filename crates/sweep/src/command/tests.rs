@@ -48,8 +48,7 @@ fn figures_of_each_run_are_in_the_table_and_files_beside_the_sweep_in_its_direct
     let opened = opened(folder.path(), script, more);
     // The copy that was planned counts.
     fs::write(folder.path().join("sub/ten"), "20").unwrap();
-    let expected =
-        [31, 32, 41, 42].map(|sum| (sum % 10, format!("{{\"files\":2,\"sum\":{sum}}}")));
+    let expected = [31, 32, 41, 42].map(|sum| (sum % 10, format!("{{\"files\":2,\"sum\":{sum}}}")));
     assert_eq!(made(&opened), expected);
 }
 

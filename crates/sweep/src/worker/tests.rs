@@ -78,7 +78,10 @@ fn a_worker_that_is_asked_to_end_leaves_what_it_made() {
     let folder = folder();
     let opened = opened(folder.path());
     let stop = AtomicBool::new(true);
-    assert_eq!(work(&opened, &Only::default(), &never, &stop).unwrap(), Worked { left: true, ..Worked::default() });
+    assert_eq!(
+        work(&opened, &Only::default(), &never, &stop).unwrap(),
+        Worked { left: true, ..Worked::default() }
+    );
     // Parts that do not end where shards do, and that overlap, as workers leave them that end early or come late.
     let prepared = opened.manifest.prepare(&opened.directory).unwrap();
     for (first, last) in [(1, 2), (2, 9), (5, 6), (20, 23)] {
