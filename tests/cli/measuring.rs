@@ -178,7 +178,7 @@ fn refills_that_were_not_asked_for_are_not_measured() {
 #[test]
 fn ctrl_c_keeps_and_reports_what_is_complete() {
     let home = home();
-    // Beside other tests the first figure takes a while; how long, nobody knows.
+    // Beside other tests the first figure takes a while, and no number of seconds is always enough.
     let mut cut = [6, 12, 24, 48].into_iter().map(|after_s| {
         let child = swtch(home.path())
             .args(["measure", "--full", "--out", "cut.json"])

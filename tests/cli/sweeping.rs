@@ -333,7 +333,7 @@ fn a_sweep_of_commands_has_the_figures_that_they_print_whatever_is_killed() {
         assert_eq!(format!("hackbench:{}", one.workload), other.workload);
     }
     assert_eq!((rows.len(), simulated.len()), (48, 48));
-    // The same bytes wherever they are made; and what is no simulation is refused as one.
+    // The same bytes wherever they are made; and a command is refused as a simulation.
     succeed(&home, &["run", "grid.toml", "f", "--jobs", "2", "-o", "again.parquet"]);
     assert!(
         fs::read(home.path().join("again.parquet")).unwrap()

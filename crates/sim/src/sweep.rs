@@ -241,7 +241,7 @@ impl Sweep {
         self.commands.as_ref().map(|commands| commands.words(workload as usize, &other))
     }
 
-    /// The command, where runs are no simulations.
+    /// The command, where runs are not simulated.
     pub fn commands(&self) -> Option<&Commands> {
         self.commands.as_ref()
     }

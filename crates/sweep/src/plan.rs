@@ -100,7 +100,7 @@ pub fn plan(request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Planned, Err
     publish(directory, &manifest)
 }
 
-/// What runs cost, from some that are tried.
+/// Tries some runs, and takes from these what all cost.
 fn tried(prepared: &Prepared, request: &PlanRequest<'_>, stop: &AtomicBool) -> Result<Costs, Error> {
     let mut steps = Vec::new();
     match request.trials {
@@ -191,7 +191,9 @@ impl Inputs {
             .map(Path::new)
             .chain(prepared.sweep().profile().map(Path::new))
             .collect();
-        if !written.iter().all(|path| can_be_copied(path)) {
+        // A command finds its files in its own directory, and says itself what else it needs.
+        let is_command = prepared.sweep().commands().is_some();
+        if !written.iter().all(|path| is_below(path) && (is_command || needs_nothing(path))) {
             let absolute = fs::canonicalize(request.grid).map_err(reading(request.grid))?;
             return Ok(Self { grid: absolute, profile });
         }
@@ -205,9 +207,13 @@ impl Inputs {
     }
 }
 
-fn can_be_copied(path: &Path) -> bool {
+fn is_below(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_)))
-        && path.extension().is_none_or(|extension| extension != "c")
+}
+
+/// The headers of a scheduler in C are anywhere.
+fn needs_nothing(path: &Path) -> bool {
+    path.extension().is_none_or(|extension| extension != "c")
 }
 
 /// Copies a file, or a directory with all that is in it.

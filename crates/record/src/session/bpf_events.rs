@@ -37,7 +37,7 @@ pub(super) struct BpfEvents {
     accumulator: Accumulator,
     /// Seen, and not yet old enough to be in order.
     held: Vec<Event>,
-    /// What is taken in at the end, where that is asked for.
+    /// Events that are taken in at the end, where the options ask for that.
     deferred: Option<Deferred>,
     /// CPU time of this process when the last event had been read, where events are taken in after that, ns.
     read_cpu_ns: Option<u64>,

@@ -1,6 +1,6 @@
 //! Sweeps of commands: each run is a program of its own, such as a study of `swtch sched bench`, and its figures are what it prints.
 //!
-//! Here a sweep is read and its words are filled in; who makes the runs starts the programs.
+//! This module reads a sweep and fills in its words; the caller starts the programs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -42,12 +42,12 @@ fn made(opened: &Opened) -> Vec<(u64, String)> {
 fn figures_of_each_run_are_in_the_table_and_files_beside_the_sweep_in_its_directory() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("sub")).unwrap();
-    fs::write(folder.path().join("sub/ten"), "10").unwrap();
-    let script = "echo starting; touch it; echo \"{\\\"sum\\\": $(( $(cat sub/ten) * {factor} + {seed} )), \\\"files\\\": $(ls | wc -l)}\"";
-    let more = "files = [\"sub/ten\"]\nseeds = [1, 2]\n[[grid]]\nfactor = [3, 4]\n[take]\nsum = \"/sum\"\nfiles = \"/files\"\n";
+    fs::write(folder.path().join("sub/ten.c"), "10").unwrap();
+    let script = "echo starting; touch it; echo \"{\\\"sum\\\": $(( $(cat sub/ten.c) * {factor} + {seed} )), \\\"files\\\": $(ls | wc -l)}\"";
+    let more = "files = [\"sub/ten.c\"]\nseeds = [1, 2]\n[[grid]]\nfactor = [3, 4]\n[take]\nsum = \"/sum\"\nfiles = \"/files\"\n";
     let opened = opened(folder.path(), script, more);
     // The copy that was planned counts.
-    fs::write(folder.path().join("sub/ten"), "20").unwrap();
+    fs::write(folder.path().join("sub/ten.c"), "20").unwrap();
     let expected = [31, 32, 41, 42].map(|sum| (sum % 10, format!("{{\"files\":2,\"sum\":{sum}}}")));
     assert_eq!(made(&opened), expected);
 }
@@ -70,7 +70,7 @@ fn what_takes_too_long_ends_with_all_that_it_started_and_what_cannot_start_says_
     let long = opened(folder.path(), &script, "limit = \"200ms\"\n");
     assert_eq!(made(&long), [(1, "it took longer than 200 ms".to_owned())]);
     let child = format!("/proc/{}/stat", fs::read_to_string(&pid).unwrap().trim());
-    // Whoever adopts it may be slow to notice.
+    // Its new parent may be slow to notice.
     let is_gone = || fs::read_to_string(&child).map_or(true, |stat| stat.contains(") Z "));
     let until = Instant::now() + Duration::from_secs(20);
     while !is_gone() {
