@@ -93,7 +93,8 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     let switches = session.source.finish(end.monotonic_ns);
     session.collectors.finish(&end);
     // What a command does after the recording, and how long it takes to end, is in no figure.
-    session.header.duration_ns = end.monotonic_ns.saturating_sub(start_ns);
+    let end_ns = session.source.ends_ns(end.monotonic_ns);
+    session.header.duration_ns = end_ns.saturating_sub(start_ns);
     let command_end = match workload {
         Some(workload) if ended == Ended::Duration => {
             // Its status would only be that of this signal.
@@ -105,7 +106,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
         None => None,
     };
     session.header.exit_status = command_end.map(|end| end.status);
-    let tables = session.tables(end.monotonic_ns);
+    let tables = session.tables(end_ns);
     let mut header = session.header;
     write_end(writer, &switches, &mut header, &tables, disk_full)?;
     check(tables.view(&header))

@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 HOUR_S, DAY_S = 3600, 86_400
@@ -117,8 +117,10 @@ def endpoints(count: int) -> Iterator[int]:
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            # A Prometheus that ends no longer listens.
+            with suppress(ConnectionError):
+                self.end_headers()
+                self.wfile.write(body)
 
         def log_message(self, *words: object) -> None:
             pass

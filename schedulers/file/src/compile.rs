@@ -1,6 +1,8 @@
 //! From a `.bpf.c` to an object, with the flags that `scx_cargo` 1.1.4 compiles schedulers with.
 
 use crate::error::FileError;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
@@ -16,11 +18,12 @@ const COMPILERS: [&str; 6] = ["clang", "clang-22", "clang-21", "clang-20", "clan
 pub(crate) fn compile(file: &Path) -> Result<Vec<u8>, FileError> {
     fs::File::open(file).map_err(FileError::of(file))?;
     let compiler = compiler()?;
-    let folder =
+    let temporary =
         tempfile::Builder::new().prefix("scx_file-").tempdir().map_err(FileError::of(&env::temp_dir()))?;
-    let headers = folder.path().join("include");
+    let folder = of_one_length(temporary.path()).map_err(FileError::of(temporary.path()))?;
+    let headers = folder.join("include");
     unpack(&headers).map_err(|source| FileError::Headers { path: headers.clone(), source })?;
-    let object = folder.path().join("scheduler.bpf.o");
+    let object = folder.join("scheduler.bpf.o");
     let kernel_name = kernel_name();
     let mut command = Command::new(&compiler.program);
     command.args(["--target=bpf", "-mcpu=v4", "-g", "-O2", "-Wall", "-Wno-compare-distinct-pointer-types"]);
@@ -36,12 +39,52 @@ pub(crate) fn compile(file: &Path) -> Result<Vec<u8>, FileError> {
     for folder in system_folders(&compiler.program) {
         command.arg("-idirafter").arg(folder);
     }
-    command.arg("-c").arg(file).arg("-o").arg(&object).stdin(Stdio::null());
+    let source = fs::canonicalize(file).map_err(FileError::of(file))?;
+    let (own, name) = (source.parent().unwrap_or(Path::new("/")), source.file_name().unwrap_or_default());
+    let copies = folder.join("source");
+    copy_with_headers(own, name, &copies).map_err(FileError::of(file))?;
+    // Headers that are not beside it.
+    let others = folder.join("others");
+    symlink(own, &others).map_err(FileError::of(&others))?;
+    command.arg("-I").arg(others);
+    let mut headers_alike = OsString::from("-ffile-prefix-map=");
+    headers_alike.push(&headers);
+    headers_alike.push("=include");
+    command.arg(headers_alike).arg("-fdebug-compilation-dir=.").current_dir(&copies);
+    command.arg("-c").arg(name).arg("-o").arg(&object).stdin(Stdio::null());
     let status = command.status().map_err(FileError::of(&compiler.program))?;
     if !status.success() {
         return Err(FileError::DoesNotCompile { path: file.to_owned() });
     }
     fs::read(&object).map_err(FileError::of(&object))
+}
+
+/// Bytes of the name of the directory in which everything is compiled.
+const NAME_BYTES: usize = 120;
+
+/// A directory in another one, with a name of always the same length. The same source is to give the same bytes wherever it is, since guests that count
+/// instructions see the difference, and the order of types in BTF changes with the lengths of files' names (clang 19).
+fn of_one_length(within: &Path) -> io::Result<PathBuf> {
+    let within = fs::canonicalize(within)?;
+    let fill = NAME_BYTES.saturating_sub(within.as_os_str().len() + 1).max(1);
+    let folder = within.join("x".repeat(fill));
+    fs::create_dir(&folder)?;
+    Ok(folder)
+}
+
+/// Copies a file, and the headers beside it.
+fn copy_with_headers(own: &Path, name: &OsStr, into: &Path) -> io::Result<()> {
+    fs::create_dir(into)?;
+    fs::copy(own.join(name), into.join(name))?;
+    for entry in fs::read_dir(own)? {
+        let path = entry?.path();
+        if let (Some("h"), Some(header), true) =
+            (path.extension().and_then(OsStr::to_str), path.file_name(), path.is_file())
+        {
+            fs::copy(&path, into.join(header))?;
+        }
+    }
+    Ok(())
 }
 
 /// As the kernel's headers call the machine that this program is for.
@@ -70,7 +113,12 @@ struct Compiler {
 
 /// The one that BPF_CLANG names, or the first that is new enough.
 fn compiler() -> Result<Compiler, FileError> {
-    let named = env::var_os("BPF_CLANG").map(PathBuf::from);
+    // It is started in another directory.
+    let from_here = |path: PathBuf| {
+        let is_path = path.components().count() > 1;
+        if is_path { std::path::absolute(&path).unwrap_or(path) } else { path }
+    };
+    let named = env::var_os("BPF_CLANG").map(PathBuf::from).map(from_here);
     let programs = named.map_or_else(|| COMPILERS.map(PathBuf::from).to_vec(), |named| vec![named]);
     let mut found = Vec::new();
     for program in programs {
@@ -111,6 +159,25 @@ mod tests {
         assert_eq!(parse_version("Debian clang version 19.1.7 (3)\nTarget: x"), Some(19));
         assert_eq!(parse_version("clang version 18.0.0"), Some(18));
         assert_eq!(parse_version("gcc 14"), None);
+    }
+
+    #[test]
+    fn a_source_is_the_same_object_in_every_directory() {
+        if let Err(error) = compiler() {
+            return eprintln!("SKIP a_source_is_the_same_object_in_every_directory: {error}");
+        }
+        let text = "#include <scx/common.bpf.h>\n#include \"own.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\n\
+            s32 BPF_STRUCT_OPS_SLEEPABLE(same_init)\n{\n\treturn scx_bpf_create_dsq(OWN, -1);\n}\n\
+            SCX_OPS_DEFINE(same_ops, .init = (void *)same_init, .name = \"same\");\n";
+        let objects = ["a", "a/name/that/is/very/much/longer/than/the/other/one/is"].map(|name| {
+            let folder = tempfile::tempdir().unwrap();
+            let own = folder.path().join(name);
+            fs::create_dir_all(&own).unwrap();
+            fs::write(own.join("own.h"), "#define OWN 7\n").unwrap();
+            fs::write(own.join("same.bpf.c"), text).unwrap();
+            compile(&own.join("same.bpf.c")).unwrap()
+        });
+        assert!(objects[0] == objects[1]);
     }
 
     #[test]

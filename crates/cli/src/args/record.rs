@@ -41,7 +41,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
     /// Make the Trace of the events at the end: the recorder takes less CPU time meanwhile, and leaves nothing when it is killed
-    #[arg(long, requires = "events")]
+    #[arg(long, requires = "events", conflicts_with_all = ["counts", "events_for"])]
     pub(crate) defer: bool,
     /// Keep events for this time, then only count
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m", conflicts_with_all = ["events", "counts"])]

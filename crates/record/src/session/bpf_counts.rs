@@ -778,6 +778,10 @@ impl Source for BpfCounts {
         Vec::new()
     }
 
+    fn ends_ns(&self, asked_ns: u64) -> u64 {
+        asked_ns.max(self.before.0)
+    }
+
     fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
         if self.history == History::Recent {
             return self.recent(header);

@@ -160,6 +160,13 @@ impl Source for EventsThenCounts {
         self.source().finish(end_ns)
     }
 
+    fn ends_ns(&self, asked_ns: u64) -> u64 {
+        match &self.part {
+            Part::Events(events) => events.ends_ns(asked_ns),
+            Part::Counts(counts) => counts.source.ends_ns(asked_ns),
+        }
+    }
+
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         match &mut self.part {
             Part::Events(events) => events.snapshot(now_ns, header),

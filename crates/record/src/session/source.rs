@@ -99,6 +99,10 @@ pub(crate) trait Source {
     fn finish(&mut self, _end_ns: u64) -> Vec<SwitchRow> {
         Vec::new()
     }
+    /// Until when its figures are, where it was finished at `asked_ns`. Counters are read after that; on a machine that is very busy, long after.
+    fn ends_ns(&self, asked_ns: u64) -> u64 {
+        asked_ns
+    }
     /// Whether it takes in what it saw only at the end: until then there is nothing to write.
     fn is_behind(&self) -> bool {
         false
