@@ -3,7 +3,7 @@
     python experiments/sweep/kills.py [--kills 8]
 
 A SLURM of one node in a directory of its own, as in the tests. While `swtch sweep run --on slurm` is under way, slurmd and slurmctld are killed by
-turns and started again. Where the command gives up, it is given again, as it says. Needs root and Debian's SLURM. Exit status 0: the table has
+turns and started again. A command that ends early is given again, as it says. Needs root and Debian's SLURM. Exit status 0: the table has
 the bytes of one machine.
 """
 
@@ -21,17 +21,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests"))
-from cluster import no_slurm, running, slurm_node  # noqa: E402
+from cluster import hackbench_grid, no_slurm, running, slurm_node  # noqa: E402
 
-GRID = """\
-machines = [4]
-policies = ["eevdf", "rr"]
-seeds = [{seeds}]
-[[grid]]
-workload = "hackbench"
-groups = [2, 3]
-loops = 3000
-"""
 DAEMONS = ("slurmd", "slurmctld")
 TRIES = 10
 
@@ -48,7 +39,7 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory() as at, ExitStack() as stack:
         home = Path(at)
-        (home / "grid.toml").write_text(GRID.format(seeds=", ".join(map(str, range(given.seeds)))))
+        (home / "grid.toml").write_text(hackbench_grid(range(given.seeds), 3000))
         environment = stack.enter_context(slurm_node(home / "slurm"))
         run = [
             given.swtch,

@@ -26,21 +26,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-GRID = """\
-machines = [4]
-policies = ["eevdf", "rr"]
-seeds = [{seeds}]
-[[grid]]
-workload = "hackbench"
-groups = [2, 3]
-loops = 60
-"""
 SIDES = {"near": "10.77.0.1", "far": "10.77.0.2"}
 PORT = 8786
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 TESTS = Path(__file__).resolve().parents[2] / "python/tests"
 sys.path.insert(0, str(TESTS))
-from cluster import running  # noqa: E402
+from cluster import hackbench_grid, running  # noqa: E402
 
 LATEST_S = 900
 LOOK_EVERY_S = 0.1
@@ -175,8 +166,7 @@ def main() -> int:
     given.swtch = str(Path(given.swtch).absolute()) if "/" in given.swtch else given.swtch
     with tempfile.TemporaryDirectory() as at, ExitStack() as given.stack:
         home = Path(at)
-        seeds = ", ".join(map(str, range(given.seeds)))
-        (home / "grid.toml").write_text(GRID.format(seeds=seeds))
+        (home / "grid.toml").write_text(hackbench_grid(range(given.seeds), 60))
         alone = [given.swtch, "simulate", "--sweep", "grid.toml", "--out", "alone.parquet"]
         began = time.monotonic()
         subprocess.run(alone, cwd=home, check=True, stdout=subprocess.DEVNULL)

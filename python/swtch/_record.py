@@ -71,7 +71,7 @@ def record(
     stacks: record the code that gives up its CPU, is interrupted or wakes other tasks, in `trace.stacks`. It needs BPF. Python's own functions have
         names under `python -X perf` (3.12 and later).
     sample: while it counts, the share of the time in which every switch is seen, in short windows at random: 1 sees all, 0 none.
-    defer: with `mode="events"`, make the Trace of the events at the end. The recorder takes less CPU time meanwhile, and knows no switches for `progress`.
+    defer: with `mode="events"`, make the Trace of the events at the end. The recorder takes less CPU time until then, and knows no switches for `progress`.
     progress: called some ten times a second with the seconds so far, the switches, the tasks, and the events lost. The switches are `None`
         where they are not counted meanwhile. Returning False ends the recording; what it raises ends it too and reaches the caller.
 

@@ -8,11 +8,23 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
+
+
+def hackbench_grid(seeds: Iterable[int], loops: int) -> str:
+    """A sweep of four runs for each seed: hackbench of two sizes under two policies."""
+    return f"""machines = [4]
+policies = ["eevdf", "rr"]
+seeds = [{", ".join(map(str, seeds))}]
+[[grid]]
+workload = "hackbench"
+groups = [2, 3]
+loops = {loops}
+"""
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cluster import LOOPBACK, free_port, no_slurm, running, slurm_node, until
+from cluster import LOOPBACK, free_port, hackbench_grid, no_slurm, running, slurm_node, until
 
 import swtch
 
@@ -22,16 +22,9 @@ seeds = [{seeds}]
 workloads = ["spin:tasks=2,work_ns=1ms"]
 """.format(seeds=",".join(map(str, range(1000))))
 #: 24 runs of some tens of ms.
-SOME = """machines = [4]
-policies = ["eevdf", "rr"]
-seeds = [1, 2, 3, 4, 5, 6]
-[[grid]]
-workload = "hackbench"
-groups = [2, 3]
-loops = 60
-"""
+SOME = hackbench_grid(range(1, 7), 60)
 #: The same, some times as long.
-LONGER = SOME.replace("60", "400")
+LONGER = hackbench_grid(range(1, 7), 400)
 
 
 def one_machine(program: Path, home: Path) -> bytes:

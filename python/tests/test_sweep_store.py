@@ -107,7 +107,7 @@ def test_machines_that_are_killed_lose_their_shards_and_no_row(
     (claim,) = store.names("some/grid/claims/")
     # The command, the program that speaks with the store, and their workers: all that a machine has.
     for pid in (killed.pid, mine, *children(mine)):
-        # A worker ends by itself when what started it is gone.
+        # A worker ends on its own when its parent is gone.
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     killed.communicate()

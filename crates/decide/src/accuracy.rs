@@ -385,7 +385,7 @@ fn with_alone(simulated: &SimulatedLoad, alone_s: f64) -> String {
     simulated.work.replace("{alone}", &format!("{:.0}", alone_s * 1e9))
 }
 
-/// What stands for a load that is a row; nothing where the simulator only takes its figure for others.
+/// The workload of a load that is a row; none where the simulator only takes its figure for others.
 fn compared(load: &Load) -> Option<&SimulatedLoad> {
     load.simulated.as_ref().filter(|simulated| simulated.alone.as_ref() != Some(&load.name))
 }

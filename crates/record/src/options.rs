@@ -28,8 +28,8 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// How long BPF keeps single events before it only counts; the whole recording when absent.
     pub events_for: Option<Duration>,
-    /// Whether events are only kept while the recording lasts, and the Trace is made of them at the end. The recorder then takes a quarter of the CPU
-    /// time meanwhile; one that is killed leaves nothing. With BPF, where every event of the whole recording is kept.
+    /// Whether events are only kept while the recording lasts, and the Trace is made of them at the end. The recorder takes less than half of the CPU
+    /// time until then; one that is killed leaves no events. With BPF, where every event of the whole recording is kept.
     pub defer: bool,
     /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
     pub buffer_bytes: Option<u64>,

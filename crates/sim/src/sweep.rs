@@ -231,6 +231,7 @@ impl Sweep {
 
     /// The words of a run of a sweep of commands; `None` for one that is simulated.
     pub fn words(&self, run: u64) -> Option<Vec<String>> {
+        let commands = self.commands.as_ref()?;
         let point = self.run(run);
         let workload = run / (self.seeds.len() * self.policies.len()) as u64 % self.workloads.len() as u64;
         let other = [
@@ -238,7 +239,7 @@ impl Sweep {
             ("policy", point.policy.to_owned()),
             ("seed", point.seed.to_string()),
         ];
-        self.commands.as_ref().map(|commands| commands.words(workload as usize, &other))
+        Some(commands.words(workload as usize, &other))
     }
 
     /// The command, where runs are not simulated.

@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 64 << 20;
 enum End {
     Itself(ExitStatus),
     /// It took longer than the sweep allows.
-    Limit,
+    Limit(Duration),
     /// The worker is to end.
     Stopped,
 }
@@ -56,7 +56,9 @@ pub(crate) fn run(
     let here = folder.path().display().to_string();
     let found = match ended {
         Ok(End::Stopped) => return Ok(None),
-        Ok(End::Limit) => Err(format!("it took longer than {}", seconds(limit))),
+        Ok(End::Limit(limit)) => {
+            Err(format!("it took longer than {}", swtch_units::format_ns(limit.as_nanos() as f64)))
+        }
         Ok(End::Itself(status)) => taken(prepared, status, &mut printed, &mut complaints),
         Err(error) => Err(format!("{} cannot be started: {error}", words.first().map_or("", String::as_str))),
     };
@@ -73,11 +75,10 @@ pub(crate) fn spent_s() -> f64 {
 }
 
 fn of_children_s() -> Option<f64> {
-    let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name: state is the third field, and the times of children are the 16th and 17th.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(13);
-    let ticks: u64 = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-    Some(ticks as f64 / clock_ticks_per_second() as f64)
+    // cutime and cstime, the 16th and 17th fields.
+    let fields = crate::owner::stat(std::process::id())?;
+    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+    Some((ticks(13)? + ticks(14)?) as f64 / clock_ticks_per_second() as f64)
 }
 
 fn link(file: &Path, name: &Path) -> io::Result<()> {
@@ -91,10 +92,10 @@ fn follow(mut child: Child, limit: Option<Duration>, goes_on: &mut dyn FnMut() -
         if let Some(status) = child.try_wait()? {
             return Ok(End::Itself(status));
         }
-        let is_late = limit.is_some_and(|limit| began.elapsed() > limit);
-        if is_late || !goes_on() {
+        let late = limit.filter(|limit| began.elapsed() > *limit);
+        if late.is_some() || !goes_on() {
             end(&mut child)?;
-            return Ok(if is_late { End::Limit } else { End::Stopped });
+            return Ok(late.map_or(End::Stopped, End::Limit));
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -113,7 +114,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// What is taken from what it printed. A command may say by its exit status what it found, so only one without a document failed.
+/// Takes the figures from its output. A command may report by its exit status what it found, so only one without a document failed.
 fn taken(
     prepared: &Prepared,
     status: ExitStatus,
@@ -139,10 +140,6 @@ fn written(file: &mut File) -> Result<String, String> {
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| format!("what it printed cannot be read: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn seconds(limit: Option<Duration>) -> String {
-    swtch_units::format_ns(limit.unwrap_or_default().as_nanos() as f64)
 }
 
 #[cfg(test)]

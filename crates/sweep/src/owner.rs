@@ -43,11 +43,15 @@ impl Owner {
 
 /// When a process began; `None` when there is no such process.
 fn began(pid: u32) -> Option<u64> {
+    // A zombie's parent knows how it died, and records that before it lets the number go.
+    stat(pid)?.get(19)?.parse().ok()
+}
+
+/// The fields of `/proc/PID/stat` from the third on, its state (proc(5)); `None` when there is no such process.
+pub(crate) fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in brackets and may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    // A zombie's parent knows how it died, and records that before it lets the number go.
-    fields.nth(19)?.parse().ok()
+    Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

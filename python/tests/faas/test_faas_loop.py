@@ -15,9 +15,8 @@ from faas_host import ROOT, needs_groups
 ROUNDS = 8
 # Other programs on this machine make single rounds differ; the HTTP front in the cgroup made them all differ, by a factor of two.
 NOISE = 1.25
-# On a busy machine a median of eight rounds may be off. A front in the cgroup would show in all of these, and by more than this.
+# On a busy machine a median of eight rounds may be off. A front in the cgroup would show in all of these.
 ATTEMPTS = 3
-WRONG = 1.5
 
 
 def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(tmp_path, monkeypatch):
@@ -38,10 +37,7 @@ def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(tmp_path, monk
         far = [ratio for ratio in map(ratio_of, cells) if not 1 / NOISE < ratio < NOISE]
         if not far:
             break
-    said = f"in {ATTEMPTS} attempts; ratios of function and loop in the last: {far}"
-    assert all(1 / WRONG < ratio < WRONG for ratio in far), said
-    if far:
-        pytest.skip(f"this machine is too busy: {said}")
+    assert not far, f"in {ATTEMPTS} attempts; ratios of function and loop in the last: {far}"
 
 
 def ratio_of(cell):

@@ -40,7 +40,7 @@ pub(crate) struct RecordArgs {
     /// Keep every event for the whole recording (by default only for --events-for)
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
-    /// Make the Trace of the events at the end: the recorder takes less CPU time meanwhile, and leaves nothing when it is killed
+    /// Make the Trace of the events at the end: the recorder takes less CPU time until then, and leaves no events when it is killed
     #[arg(long, requires = "events", conflicts_with_all = ["counts", "events_for"])]
     pub(crate) defer: bool,
     /// Keep events for this time, then only count

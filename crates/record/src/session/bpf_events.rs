@@ -180,10 +180,10 @@ impl BpfEvents {
         if deferred.is_full() { self.take_deferred() } else { Vec::new() }
     }
 
-    /// Takes in what was only kept so far.
+    /// Takes in the events that were only kept so far.
     fn take_deferred(&mut self) -> Vec<SwitchRow> {
         let mut switches = Vec::new();
-        for (packed, horizon_ns) in self.deferred.iter_mut().flat_map(Deferred::empty).collect::<Vec<_>>() {
+        for (packed, horizon_ns) in self.deferred.as_mut().map(Deferred::empty).unwrap_or_default() {
             unpack(packed, &mut self.held);
             switches.append(&mut self.take(horizon_ns));
         }

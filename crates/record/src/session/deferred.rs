@@ -1,12 +1,12 @@
 //! Events that are only kept while a recording lasts, and made a Trace of at its end: taking them in costs several times what keeping them does.
 
-use crate::sources::bpf::{Bpf, PackedEvents, Sink as _};
+use crate::sources::bpf::{Bpf, PackedEvent, PackedEvents, Sink as _};
 use swtch_trace::event::Event;
 
 /// Memory for events that wait. Beyond that they are taken in while the recording lasts.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What rounds of looking at the rings brought, the oldest first.
+/// The events of each look at the rings, the oldest first.
 pub(super) struct Deferred {
     rounds: Vec<(PackedEvents, u64)>,
     bytes: u64,
@@ -34,15 +34,15 @@ impl Deferred {
         self.bytes > self.most_bytes
     }
 
-    /// All of it: what each round brought, and the moment before which every event has been read, ns.
-    pub(super) fn empty(&mut self) -> impl Iterator<Item = (PackedEvents, u64)> + use<> {
+    /// All of it: the events of each round, and the time before which every event has been read, ns.
+    pub(super) fn empty(&mut self) -> Vec<(PackedEvents, u64)> {
         self.bytes = 0;
-        std::mem::take(&mut self.rounds).into_iter()
+        std::mem::take(&mut self.rounds)
     }
 }
 
 /// Events in the vocabulary of all sources.
 pub(super) fn unpack(packed: PackedEvents, held: &mut Vec<Event>) {
-    held.extend(packed.events.iter().filter_map(crate::sources::bpf::PackedEvent::unpack));
+    held.extend(packed.events.iter().filter_map(PackedEvent::unpack));
     packed.lives.into_iter().for_each(|life| held.life(life));
 }

@@ -62,7 +62,7 @@ impl Keys {
 }
 
 impl Commands {
-    /// From the keys of a file. `values`: those of each workload. `given`: which of machine, policy and seed the file has lists of.
+    /// From the keys of a file. `values`: those of each workload. `given`: which of machine and policy the file has lists of; it always has seeds.
     ///
     /// # Errors
     /// When the command names a value that is not there, or does not name one that is: then runs would be alike.
@@ -127,7 +127,7 @@ impl Commands {
         filled.collect()
     }
 
-    /// What is kept of what a run printed, as JSON: the figures that the sweep takes, or all.
+    /// The part of a run's output that the sweep keeps, as JSON: the figures that it takes, or all.
     ///
     /// # Errors
     /// When it is not JSON, or a figure is not there; with the reason.
