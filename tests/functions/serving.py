@@ -92,24 +92,43 @@ class Served:
             if starved:
                 # Seen in whole runs on a virtual machine with Linux 6.18: for a minute one CPU ran none of the tasks that are pinned to it.
                 pytest.skip(
-                    f"the machine ran these threads not at all for a second, although they could run:\n{starved}"
+                    f"the machine ran these threads not at all for a second, although they could run: {starved}"
                 )
-            raise AssertionError(f"no answer; where its threads are:\n{where}") from None
+            raise AssertionError(f"no answer; where its threads are: {where}") from None
 
     def _whereabouts(self) -> tuple[str, str]:
-        """Every thread of the server and of what it started, twice: CPU time in ticks, switches, and the kernel function it waits in. Programs in
-        Python then print where each thread is, and end. And those threads that could run and got nothing of a CPU in between."""
+        """Every thread of the server and of what it started, twice, in one line, those first that did something in between or wait for something but
+        a lock: CPU time in ticks, switches, and the kernel function it waits in. Programs in Python then print where each thread is, and end. And those
+        threads that could run and got nothing of a CPU in between."""
         looks = [self._threads()]
+        quotas = [self._quota()]
         time.sleep(1)
         looks.append(self._threads())
+        quotas.append(self._quota())
         for tid, (name, *_) in looks[1].items():
             if name.startswith(("python", "gunicorn")):
                 with contextlib.suppress(OSError):
                     os.kill(tid, signal.SIGABRT)
         time.sleep(1)
-        starved = {tid: row for tid, row in looks[1].items() if row[1] == "R" and looks[0].get(tid) == row}
-        where = "\n".join(f"{tid} {' '.join(row)}" for look in looks for tid, row in look.items())
-        return where, "\n".join(f"{tid} {' '.join(row)}" for tid, row in starved.items())
+        starved = [tid for tid, row in looks[1].items() if row[1] == "R" and looks[0].get(tid) == row]
+        busiest_first = sorted(
+            looks[1], key=lambda tid: (looks[0].get(tid) == looks[1][tid], "futex" in looks[1][tid][-1])
+        )
+        rows = [
+            f"{tid} {' '.join(looks[0].get(tid, ()))} -> {' '.join(looks[1][tid])}" for tid in busiest_first
+        ]
+        where = "; ".join([f"quota {' -> '.join(quotas)}", *rows])
+        return where, ", ".join(f"{tid} {' '.join(looks[1][tid])}" for tid in starved)
+
+    def _quota(self) -> str:
+        """What the kernel has counted of the quota of the server's cgroup, where there is one."""
+        with contextlib.suppress(OSError, AssertionError, IndexError):
+            assert self.process
+            groups = Path(f"/proc/{self.process.pid}/cgroup").read_text().splitlines()
+            named = [line.split(":") for line in groups]
+            paths = [path for _, controllers, path in named if "cpu" in controllers.split(",")]
+            return " ".join(Path(f"/sys/fs/cgroup/cpu{paths[0]}/cpu.stat").read_text().split())
+        return "not known"
 
     def _threads(self) -> dict[int, tuple[str, ...]]:
         threads = {}

@@ -3,6 +3,7 @@
 // This is a command; what it prints is its result.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod again;
 mod architecture;
 mod bench;
 mod book;

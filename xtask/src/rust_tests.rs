@@ -5,6 +5,7 @@ use crate::process::{cargo, stream_shown};
 use crate::step::Counts;
 use anyhow::{Result, bail};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -56,10 +57,32 @@ pub(crate) fn quick() -> Result<Counts> {
     Ok(sum)
 }
 
+/// Runs those tests, one after the other, in whatever program they are; not those in documentation.
+pub(crate) fn again(names: &[String]) -> Result<Counts> {
+    let mut sum = Counts::default();
+    for program in all_programs()? {
+        let mut command = command(program);
+        let listed = command.arg("--list").output()?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let has = |name: &&String| listed.lines().any(|line| line.strip_suffix(": test") == Some(name));
+        let own: Vec<&String> = names.iter().filter(has).collect();
+        if !own.is_empty() {
+            sum.add(run_with(
+                program,
+                ["--exact", "--test-threads=1"].into_iter().chain(own.iter().map(|name| name.as_str())),
+            )?);
+        }
+    }
+    Ok(sum)
+}
+
 /// Runs a program's tests, or those whose names begin with one of `only`.
 fn run(program: &Program, only: &[&str]) -> Result<Counts> {
-    let modules = only.iter().map(|module| format!("{module}::"));
-    let outcome = stream_shown(command(program).args(modules), worth_showing())?;
+    run_with(program, only.iter().map(|module| format!("{module}::")))
+}
+
+fn run_with(program: &Program, arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<Counts> {
+    let outcome = stream_shown(command(program).args(arguments), worth_showing())?;
     Ok(counts(&outcome.lines).with_status(&outcome))
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Skip {
 pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failures: Vec<String>,
+    /// Tests that failed beside others and did not when nothing else ran.
+    pub(crate) recovered: Vec<String>,
     pub(crate) skips: Vec<Skip>,
     /// What the failed tests printed, to be shown once more at the end, where a reader looks first.
     pub(crate) details: Vec<String>,

@@ -1,5 +1,6 @@
 //! The steps of `cargo xtask test`, in order.
 
+use crate::again::{Again, try_again};
 use crate::process::{cargo, kept, say, stream};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
@@ -47,11 +48,25 @@ const WHEEL: &str = "wheel";
 const BESIDE: [&[(&str, Run)]; 2] = [
     &[("guests", rust_tests::guests)],
     &[
-        ("python", || pytest(&["python/tests"], "python")),
-        ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
-        ("browser", || pytest(&["tests/browser"], "browser")),
+        ("python", || pytest(PYTHON_TESTS, "python", &[])),
+        ("functions", || pytest(FUNCTION_TESTS, "functions", &[])),
+        ("browser", || pytest(BROWSER_TESTS, "browser", &[])),
     ],
 ];
+const PYTHON_TESTS: &[&str] = &["python/tests"];
+const FUNCTION_TESTS: &[&str] = &["functions/python/tests", "tests/functions"];
+const BROWSER_TESTS: &[&str] = &["tests/browser"];
+
+/// How tests that failed beside others are run again.
+const AGAIN: [(&str, Again); 5] = [
+    ("rust", rust_tests::again),
+    ("guests", rust_tests::again),
+    ("python", |_| pytest(PYTHON_TESTS, "python", FAILED_ONES)),
+    ("functions", |_| pytest(FUNCTION_TESTS, "functions", FAILED_ONES)),
+    ("browser", |_| pytest(BROWSER_TESTS, "browser", FAILED_ONES)),
+];
+/// pytest keeps which they are.
+const FAILED_ONES: &[&str] = &["--last-failed", "--last-failed-no-failures", "none"];
 
 pub(crate) fn names() -> Vec<&'static str> {
     STEPS.iter().chain(BESIDE.into_iter().flatten()).map(|(name, _)| *name).collect()
@@ -113,6 +128,7 @@ fn run_steps(steps: &[(&'static str, Run)], beside: Vec<Vec<(&'static str, Run)>
             }
         }
     });
+    try_again(&mut results, |name| AGAIN.iter().find(|(step, _)| *step == name).map(|(_, again)| *again));
     println!("{}", summary(&results));
     all_passed(&results)
 }
@@ -215,8 +231,8 @@ fn stubs() -> Result<Counts> {
     Ok(counts)
 }
 
-/// The tests in some directories; they find the program in the environment variable `SWTCH_BIN`.
-fn pytest(directories: &[&str], name: &str) -> Result<Counts> {
+/// The tests in some directories, or those of them that `options` choose; they find the program in the environment variable `SWTCH_BIN`.
+fn pytest(directories: &[&str], name: &str, options: &[&str]) -> Result<Counts> {
     if let Some(directory) = directories.iter().find(|directory| !Path::new(directory).is_dir()) {
         return Ok(Counts::skipped(name, format!("there is no {directory} yet")));
     }
@@ -228,7 +244,8 @@ fn pytest(directories: &[&str], name: &str) -> Result<Counts> {
     let _ = std::fs::remove_file(&report);
     let mut command = Command::new(PYTHON);
     command
-        .args(["-m", "pytest", "-q", "-rs"])
+        .args(["-m", "pytest", "-q", "-rs", "-o", &format!("cache_dir=target/pytest-{name}")])
+        .args(options)
         .args(directories)
         .arg(format!("--junitxml={report}"))
         .env("SWTCH_BIN", std::path::absolute("target/release/swtch")?);
@@ -259,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_is_a_skip_with_its_reason() {
-        let counts = pytest(&["no/such/directory"], "x").unwrap();
+        let counts = pytest(&["no/such/directory"], "x", &[]).unwrap();
         assert_eq!(
             (counts.passed, counts.skips[0].reason.as_str()),
             (0, "there is no no/such/directory yet")

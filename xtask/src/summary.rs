@@ -53,19 +53,37 @@ pub(crate) fn summary(results: &[StepResult]) -> String {
             }
         }
     }
-    if failed > 0 {
-        text.push_str("\nfailed:\n");
-        for StepResult { name, counts, .. } in results {
-            for failure in &counts.failures {
-                let _ = writeln!(text, "  {name}: {failure}");
-            }
-            for detail in counts.details.iter().take(DETAIL_LINES) {
-                let _ = writeln!(text, "    {detail}");
-            }
-        }
-    }
+    list(&mut text, "failed beside other tests, passed when nothing else ran", results, |counts| {
+        (&counts.recovered, counts.failures.is_empty())
+    });
+    list(&mut text, "failed", results, |counts| (&counts.failures, true));
     let _ = write!(text, "\n{passed} passed, {failed} failed, {skipped} skipped");
     text
+}
+
+/// Names tests of each step, and repeats what the step's failed tests printed where `of` says so.
+fn list(
+    text: &mut String,
+    title: &str,
+    results: &[StepResult],
+    of: impl Fn(&Counts) -> (&Vec<String>, bool),
+) {
+    let mut title = Some(title);
+    for StepResult { name, counts, .. } in results {
+        let (tests, has_details) = of(counts);
+        if tests.is_empty() {
+            continue;
+        }
+        if let Some(title) = title.take() {
+            let _ = writeln!(text, "\n{title}:");
+        }
+        for test in tests {
+            let _ = writeln!(text, "  {name}: {test}");
+        }
+        for detail in counts.details.iter().take(if has_details { DETAIL_LINES } else { 0 }) {
+            let _ = writeln!(text, "    {detail}");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -96,5 +114,16 @@ mod tests {
         assert!(text.contains("  tests: a::b\n"));
         assert!(text.contains("     11.5  tests: slow\n      0.5  tests: quick\n"), "{text}");
         assert!(!all_passed(&results) && all_passed(&results[..1]));
+    }
+
+    #[test]
+    fn a_test_that_passed_at_its_second_try_is_named_with_its_failure() {
+        let counts =
+            Counts { recovered: vec!["a::b".into()], details: vec!["3 of 4".into()], ..Counts::passed() };
+        let results = [StepResult { name: "rust", counts, seconds: 1.0 }];
+        let text = summary(&results);
+        let told = "\nfailed beside other tests, passed when nothing else ran:\n  rust: a::b\n    3 of 4\n";
+        assert!(text.contains(told) && !text.contains("\nfailed:"), "{text}");
+        assert!(all_passed(&results));
     }
 }
