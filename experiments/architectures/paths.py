@@ -101,7 +101,7 @@ def main() -> int:
     missing: list[str] = []
     with tempfile.TemporaryDirectory() as directory:
         for arch in options.arch:
-            program = compiled(arch, Path(directory))
+            program = compiled(SOURCE, arch, Path(directory))
             for kernel in options.kernel:
                 try:
                     name, timed = times(arch, kernel, program)
@@ -131,15 +131,15 @@ def main() -> int:
     return 0
 
 
-def compiled(arch: str, directory: Path) -> Path:
-    """The program for an architecture, without libraries."""
-    program = directory / arch / "paths"
+def compiled(source: Path, arch: str, directory: Path) -> Path:
+    """A program for an architecture, without libraries."""
+    program = directory / arch / source.stem
     program.parent.mkdir(exist_ok=True)
     words = [sys.executable, "-m", "ziglang", "cc", "-target", ZIG[arch], "-static", "-O2"]
-    done = subprocess.run([*words, "-o", str(program), str(SOURCE)], capture_output=True, text=True)
+    done = subprocess.run([*words, "-o", str(program), str(source)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(
-            f"error: {SOURCE.name} does not compile for {arch}: {(done.stderr.strip() or '?').splitlines()[0]}"
+            f"error: {source.name} does not compile for {arch}: {(done.stderr.strip() or '?').splitlines()[0]}"
         )
     return program
 

@@ -109,6 +109,26 @@ fn the_kernel_of_an_arm_guest_knows_fast_and_slow_cpus_and_the_slow_ones_are() {
     assert!(took("5") > 2.0 * took("0"), "{said}");
 }
 
+/// The stock class asks what each CPU would take at every wake-up, where the kernel has an energy model; elsewhere it does not.
+#[test]
+fn the_kernel_of_an_arm_guest_places_tasks_by_energy() {
+    if ARM.cannot("the_kernel_of_an_arm_guest_places_tasks_by_energy", ARM.emulator) {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let script = "mount -t debugfs none /sys/kernel/debug; cat /proc/sys/kernel/sched_energy_aware; \
+        cat /sys/devices/system/cpu/cpufreq/policy*/related_cpus; \
+        cat /sys/kernel/debug/energy_model/cpu*/ps:1000000/power";
+    let output = ARM.vm(home.path(), &["--machine", "2f4s", "--energy-model", "--", "sh", "-c", script]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // By the capacities 1024 and 293: 436 mW and 436 times the square of 293/1024, as whole numbers of the coefficient.
+    assert_eq!(stdout(&output), "1\n0 1\n2 3 4 5\n436000\n36000\n");
+    let plain =
+        ARM.vm(home.path(), &["--machine", "2f4s", "--", "cat", "/proc/sys/kernel/sched_energy_aware"]);
+    assert!(stdout(&plain).trim().is_empty(), "{}", stdout(&plain));
+}
+
 fn runs_its_own_programs(foreign: &Foreign, test: &str) {
     if foreign.cannot(test, foreign.emulator) {
         return;

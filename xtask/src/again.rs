@@ -7,7 +7,7 @@ use crate::summary::StepResult;
 use anyhow::Result;
 use std::time::Instant;
 
-/// So many failures are no accident: then none is tried again.
+/// More failures than this have a cause: then none is tried again.
 const MOST: usize = 20;
 
 /// Runs those of a step's tests again that failed.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn many_failures_are_no_accident() {
+    fn of_many_failures_none_is_tried_again() {
         let names: Vec<String> = (0..=MOST).map(|number| number.to_string()).collect();
         let mut results = results(&names.iter().map(String::as_str).collect::<Vec<_>>());
         try_again(&mut results, |_| Some(|_| panic!("not to be tried")));

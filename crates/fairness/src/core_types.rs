@@ -6,6 +6,7 @@ use crate::error::FairnessError;
 use crate::linear::Program;
 use crate::metrics::{Ddof, Metrics, mean_and_deviation};
 use crate::policy::{POLICIES, Policy, Variant};
+use crate::similar_kinds::{One, alike, groups, part_of_the_way};
 
 /// A machine with several kinds of cores, and how fast each application is on each.
 ///
@@ -206,10 +207,12 @@ impl CoreTypes {
     /// - max-perf is [`min_fair`](Self::min_fair) with a guarantee of 0;
     /// - r-fair keeps the part `r` of what each is entitled to on every kind but the slowest, and gets the most throughput from the rest; or it mixes
     ///   max-fair and max-perf;
-    /// - uni-fair and guaranteed mix max-fair with min-fair and max-perf, as with two kinds.
+    /// - uni-fair and guaranteed mix max-fair with min-fair and max-perf, as with two kinds;
+    /// - similar-min-fair is min-fair, and then those that are about as much faster on every kind share their time on each kind alike. A group
+    ///   of these goes only so far that all keep the guarantee, but all of the way as published.
     ///
     /// # Errors
-    /// When the policy is defined for two kinds only (similar-min-fair, equal-speedup, equal-slowdown), a parameter is out of its range, or rounding
+    /// When the policy is defined for two kinds only (equal-speedup, equal-slowdown), a parameter is out of its range, or rounding
     /// errors are in the way.
     pub fn allocate(&self, policy: &Policy) -> Result<TypedShares, FairnessError> {
         policy.check()?;
@@ -226,6 +229,10 @@ impl CoreTypes {
             Policy::MaxFair | Policy::ScaledLoad => (entitled.shares.clone(), None),
             Policy::MaxPerf => (self.best(&entitled, &least(), 0.0)?, None),
             Policy::MinFair { min_fairness } => (self.best(&entitled, &least(), min_fairness)?, None),
+            Policy::SimilarMinFair { min_fairness, similarity, published } => {
+                let best = self.best(&entitled, &least(), min_fairness)?;
+                (self.similar(&entitled, best, min_fairness, similarity, published), None)
+            }
             Policy::RFair { r, variant: Variant::Greedy } => {
                 let mut kept = floor(&|equal| equal.min(self.least_share.max(r * equal)));
                 // An application on the slowest kind for a part of its time may have a faster one instead.
@@ -246,7 +253,7 @@ impl CoreTypes {
                 let best = self.best(&entitled, &least(), 0.0)?;
                 self.uniform(&entitled, &best, threshold, ddof)
             }
-            Policy::SimilarMinFair { .. } | Policy::EqualSpeedup | Policy::EqualSlowdown => {
+            Policy::EqualSpeedup | Policy::EqualSlowdown => {
                 let others = POLICIES.iter().filter(|row| row.policy.is_for_any_kinds()).map(|row| row.name);
                 let others = others.collect::<Vec<_>>().join(", ");
                 let (policy, kinds) = (policy.name(), self.counts.len());
@@ -279,6 +286,43 @@ impl CoreTypes {
             rate(speeds, own) / rate(speeds, equal)
         };
         self.speeds.iter().zip(shares).zip(&entitled.shares).map(of).collect()
+    }
+
+    /// These shares, with what similar applications have divided among them.
+    fn similar(
+        &self,
+        entitled: &Entitlements,
+        mut shares: Vec<Vec<f64>>,
+        min_fairness: f64,
+        similarity: f64,
+        published: bool,
+    ) -> Vec<Vec<f64>> {
+        let before = self.performance(entitled, &shares);
+        let one = |place: usize| One {
+            speeds: &self.speeds[place],
+            cpus: entitled.cpus[place],
+            performance: before[place],
+        };
+        let all: Vec<One<'_>> = (0..before.len()).map(one).collect();
+        for group in groups(&all, similarity) {
+            // One that is not known yet has what it is entitled to.
+            let group: Vec<usize> = group.into_iter().filter(|place| !self.unknown[*place]).collect();
+            if group.len() < 2 {
+                continue;
+            }
+            let alike = alike(&group, &all, &shares);
+            let after = |place: usize| {
+                rate(&self.speeds[place], &alike) / rate(&self.speeds[place], &entitled.shares[place])
+            };
+            let way = |place: &usize| part_of_the_way(before[*place], after(*place), min_fairness);
+            let part = if published { 1.0 } else { group.iter().map(way).fold(1.0, f64::min) };
+            for place in group {
+                for (share, alike) in shares[place].iter_mut().zip(&alike) {
+                    *share += part * (alike - *share);
+                }
+            }
+        }
+        shares
     }
 
     /// A mix of shares with max-fair that is as uniform as asked, and the part of the shares in it.

@@ -38,6 +38,7 @@ mod least_share;
 mod linear;
 mod metrics;
 mod policy;
+mod similar_kinds;
 mod solution;
 
 pub use allocate::Allocator;

@@ -183,7 +183,7 @@ impl Policy {
 
     /// Whether it is defined for more than two kinds of cores too ([`CoreTypes::allocate`](crate::CoreTypes::allocate)).
     pub fn is_for_any_kinds(&self) -> bool {
-        !matches!(self, Self::SimilarMinFair { .. } | Self::EqualSpeedup | Self::EqualSlowdown)
+        !matches!(self, Self::EqualSpeedup | Self::EqualSlowdown)
     }
 
     /// The policy of a name, with the published parameters: 85 % for guarantees, similar within 0.2, half shared alike.

@@ -216,9 +216,56 @@ fn other_policies_extend_to_three_kinds() {
         );
         assert!(uniform.mix.unwrap() > 0.0);
     }
-    let error = machine.allocate(&Policy::from_name("similar-min-fair").unwrap()).unwrap_err().to_string();
+    let error = machine.allocate(&Policy::from_name("equal-speedup").unwrap()).unwrap_err().to_string();
     assert!(
-        error.starts_with("similar-min-fair is defined for two kinds of cores, and there are 3; use"),
+        error.starts_with("equal-speedup is defined for two kinds of cores, and there are 3; use"),
         "{error}"
     );
+}
+
+/// Two pairs of similar applications, and one that is like none: each pair has the same on every kind, the guarantee holds, and what a pair has
+/// together is what min-fair gives it.
+#[test]
+fn similar_applications_have_the_same_on_every_kind() {
+    let speeds = vec![
+        vec![3.0, 2.0, 1.0],
+        vec![6.1, 4.1, 2.0],
+        vec![2.0, 1.5, 1.0],
+        vec![1.3, 1.2, 1.0],
+        vec![1.25, 1.15, 1.0],
+    ];
+    let machine = CoreTypes::new(vec![1, 2, 2], speeds).unwrap();
+    let of = |published| Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published };
+    let [found, published] = [false, true].map(|published| machine.allocate(&of(published)).unwrap());
+    let plain = machine.min_fair(0.85).unwrap();
+    assert_eq!(found.shares[0], found.shares[1], "{found:?}");
+    for kind in 0..3 {
+        let both = |shares: &[Vec<f64>]| shares[0][kind] + shares[1][kind];
+        assert!((both(&found.shares) - both(&plain.shares)).abs() < 1e-9);
+    }
+    // Those that have less than they are entitled to begin no group.
+    assert_eq!(found.shares[2..], plain.shares[2..]);
+    assert!(
+        found.metrics(Ddof::One).min_fairness >= 0.85 - 1e-9
+            && found.metrics(Ddof::One).uniformity > plain.metrics(Ddof::One).uniformity
+    );
+    assert_eq!(found.shares, published.shares, "nothing is in its way");
+}
+
+/// As published it may break the guarantee; the safe rule goes only as far as that.
+#[test]
+fn sharing_alike_goes_as_far_as_the_guarantee() {
+    let machine =
+        CoreTypes::new(vec![1, 1, 1], vec![vec![4.0, 2.0, 1.0], vec![3.0, 2.0, 1.0], vec![1.1, 1.05, 1.0]])
+            .unwrap();
+    let least = |min_fairness, published| {
+        let policy = Policy::SimilarMinFair { min_fairness, similarity: 10.0, published };
+        machine.allocate(&policy).unwrap().metrics(Ddof::One)
+    };
+    for min_fairness in [0.5, 0.85, 0.95, 1.0] {
+        let (safe, published) = (least(min_fairness, false), least(min_fairness, true));
+        assert!(safe.min_fairness >= min_fairness - 1e-9, "{safe:?}");
+        // All have the same on every kind: that is max-fair here.
+        assert!((published.throughput - 1.0).abs() < 1e-9 && safe.throughput >= published.throughput - 1e-9);
+    }
 }

@@ -125,6 +125,14 @@ impl SearchPath {
 
     fn program(&self, name: &str) -> Result<Found, SchedError> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        self.named(name).ok_or_else(|| SchedError::NotFound {
+            name: name.to_owned(),
+            found: self.list().into_iter().map(|found| found.name).collect(),
+        })
+    }
+
+    /// The program of a name without `scx_`.
+    fn named(&self, name: &str) -> Option<Found> {
         let program = OsString::from(format!("{PREFIX}{name}"));
         // A name with a slash would lead out of these directories.
         let is_name = !name.is_empty() && !name.contains('/');
@@ -134,10 +142,7 @@ impl SearchPath {
             let newest = self.versions(name).pop()?;
             Some(newest).filter(|_| is_name)
         });
-        found.map(|path| describe(name, path)).ok_or_else(|| SchedError::NotFound {
-            name: name.to_owned(),
-            found: self.list().into_iter().map(|found| found.name).collect(),
-        })
+        found.map(|path| describe(name, path))
     }
 
     /// The programs `scx_NAME@VERSION`, the newest last.
@@ -166,7 +171,7 @@ impl SearchPath {
                 }
             }
         }
-        let mut found: Vec<Found> = names.iter().filter_map(|name| self.find(name).ok()).collect();
+        let mut found: Vec<Found> = names.iter().filter_map(|name| self.named(name)).collect();
         let rank = |found: &Found| {
             SCHEDULERS.iter().position(|own| own.name == found.name).unwrap_or(SCHEDULERS.len())
         };
@@ -200,10 +205,11 @@ pub(crate) fn by_version(one: &str, other: &str) -> Ordering {
     numbers(one).cmp(&numbers(other)).then_with(|| one.cmp(other))
 }
 
-/// The scheduler's name where a word names its file: the file's, without its end.
+/// The scheduler's name where a word names its file: the file's, without its end, and without `scx_` as that of a program.
 pub(crate) fn name_of_file(word: &str) -> Option<&str> {
     let name = word.rsplit('/').next()?;
-    FILE_ENDS.iter().find_map(|end| name.strip_suffix(end)).filter(|stem| !stem.is_empty())
+    let stem = FILE_ENDS.iter().find_map(|end| name.strip_suffix(end))?;
+    Some(stem.strip_prefix(PREFIX).unwrap_or(stem)).filter(|name| !name.is_empty())
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -249,7 +255,17 @@ mod tests {
         assert_eq!((found.path, found.file), (beside.path().join("scx_file"), Some(file)));
         let error = search_path.find("nowhere/mine.o").unwrap_err().to_string();
         assert!(error.starts_with("nowhere/mine.o: there is no such file"), "{error}");
-        assert!([".o", "x.c", "flsched", "a.o/b"].iter().all(|word| name_of_file(word).is_none()));
+        assert!([".o", "x.c", "flsched", "a.o/b", "scx_.o"].iter().all(|word| name_of_file(word).is_none()));
+        assert_eq!(name_of_file("a/scx_simple.bpf.c"), Some("simple"));
+    }
+
+    #[test]
+    fn a_program_whose_name_says_twice_what_it_is_is_found_or_not() {
+        let beside = folder(&["scx_scx_simple"]);
+        let search_path = SearchPath::new(&beside.path().join("swtch"), OsStr::new(""));
+        assert_eq!(search_path.list()[0].name, "scx_simple");
+        let error = search_path.find("scx_simple").unwrap_err().to_string();
+        assert!(error.contains("simple"), "{error}");
     }
 
     #[test]

@@ -117,7 +117,13 @@ fn tickless_runs_as_published_with_its_timers() {
 #[test]
 fn schedulers_with_headers_elsewhere_run_as_published() {
     package("scx_cargo", "1.1.4");
-    let schedulers = [("bpfland", "1.1.4"), ("cosmos", "1.1.7"), ("flash", "1.1.4")];
+    let schedulers = [
+        ("bpfland", "1.1.4"),
+        ("cosmos", "1.1.7"),
+        ("flash", "1.1.4"),
+        ("p2dq", "1.1.4"),
+        ("rusty", "1.1.4"),
+    ];
     for (name, version) in schedulers {
         let source = source(&format!("scx_{name}"), version);
         let object = Object::compile(&source, &CompileOptions::default())

@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) debian: &'static str,
     /// The end of the versions of Debian's kernels for virtual machines: smaller, and with what they need built in.
     pub(crate) kernel_flavour: &'static str,
+    /// The end of the versions of those for all machines, which know frequencies of CPUs; where guests can have such.
+    pub(crate) frequency_flavour: Option<&'static str>,
     /// `e_machine` of its programs.
     pub(crate) elf_machine: u16,
     /// Where in a kernel's image a magic number is, and which (Documentation/arch/x86/boot.rst, arm64/booting.rst
@@ -79,6 +81,7 @@ const X86_64: Facts = Facts {
     rust: "x86_64",
     debian: "amd64",
     kernel_flavour: "-cloud-amd64",
+    frequency_flavour: None,
     elf_machine: elf::EM_X86_64.0,
     image_magic: (0x202, *b"HdrS"),
     image_names: "a vmlinuz or bzImage",
@@ -103,6 +106,7 @@ const ARM64: Facts = Facts {
     rust: "aarch64",
     debian: "arm64",
     kernel_flavour: "-cloud-arm64",
+    frequency_flavour: Some("-arm64"),
     elf_machine: elf::EM_AARCH64.0,
     image_magic: (0x38, *b"ARM\x64"),
     image_names: "an Image, or a vmlinuz that is not compressed",
@@ -129,6 +133,7 @@ const RISCV64: Facts = Facts {
     debian: "riscv64",
     // There is none for virtual machines alone; the one for all has what they need built in.
     kernel_flavour: "-riscv64",
+    frequency_flavour: None,
     elf_machine: elf::EM_RISCV.0,
     image_magic: (0x38, *b"RSC\x05"),
     image_names: "an Image, or a vmlinuz that is not compressed",

@@ -102,6 +102,12 @@ pub enum VmError {
         /// What the program says.
         why: String,
     },
+    /// The guest's kernel does not place tasks by energy.
+    #[error("the guest's kernel has no energy model: {why}; take another kernel (--kernel), or none")]
+    Energy {
+        /// What the kernel lacks.
+        why: String,
+    },
     /// QEMU is missing.
     #[error("QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install {package}")]
     NoQemu {

@@ -2,6 +2,7 @@
 //! powers off.
 
 mod command;
+mod energy;
 mod files;
 mod kept;
 mod mounts;
@@ -27,6 +28,8 @@ pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
 pub(crate) const JOB_FILE: &str = "/.swtch/job.json";
 /// The kernel's configuration, where it travels.
 pub(crate) const KERNEL_CONFIG: &str = "/.swtch/kernel-config";
+/// The driver of CPUs' frequencies, where the kernel is to have an energy model.
+pub(crate) const FREQUENCY_DRIVER: &str = "/.swtch/cpufreq-dt.ko.xz";
 /// The name of the channel's port; the host gives it to QEMU.
 pub(crate) const PORT: &str = "swtch";
 /// How often the guest says that it lives, in its own time.

@@ -8,6 +8,7 @@ pub use config_diff::{ConfigDiff, config_diff};
 
 use crate::arch::Arch;
 use crate::error::VmError;
+use crate::spec::Spec;
 use config::Config;
 use std::cmp::Ordering;
 use std::env;
@@ -19,6 +20,8 @@ use std::sync::{Mutex, PoisonError};
 static FETCHING: Mutex<()> = Mutex::new(());
 /// Without these in the kernel itself, the guest cannot talk to us. Debian's cloud kernels have them.
 const NEEDED: [&str; 4] = ["BLK_DEV_INITRD", "DEVTMPFS", "VIRTIO_CONSOLE", "VIRTIO_PCI"];
+/// The driver of CPUs' frequencies, from which the kernel makes its energy model; a module of that kernel, beside its image.
+pub(crate) const FREQUENCY_DRIVER: &str = "cpufreq-dt.ko.xz";
 /// What the schedulers of sched_ext need.
 const SCHED_EXT: [&str; 2] = ["SCHED_CLASS_EXT", "DEBUG_INFO_BTF"];
 
@@ -31,37 +34,70 @@ pub struct Kernel {
     pub name: String,
 }
 
-/// The kernel to boot. `sched_ext` says whether it must have that. `tell` hears of a download.
-pub(crate) fn choose(
+/// Which of Debian's kernels are looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
     arch: Arch,
-    given: Option<&Path>,
-    sched_ext: bool,
-    update: bool,
-    mut tell: impl FnMut(&str),
-) -> Result<Kernel, VmError> {
+    /// The ends of their versions.
+    flavour: &'static str,
+    /// Whether they need the driver of frequencies, a module.
+    frequencies: bool,
+}
+
+impl Kind {
+    /// Those for virtual machines.
+    fn small(arch: Arch) -> Self {
+        Self { arch, flavour: arch.facts().kernel_flavour, frequencies: false }
+    }
+
+    /// Those that give stock an energy model, where asked and where there are such.
+    fn of(arch: Arch, energy_model: bool) -> Self {
+        let flavour = arch.facts().frequency_flavour.filter(|_| energy_model);
+        flavour.map_or_else(|| Self::small(arch), |flavour| Self { arch, flavour, frequencies: true })
+    }
+
+    /// Whether a version is of this flavour: `7.3.4+deb13-arm64` is, `7.3.4+deb13-cloud-arm64` is another.
+    fn has(self, version: &str) -> bool {
+        let before = version.strip_suffix(self.flavour).and_then(|before| before.rsplit('-').next());
+        before.is_some_and(|word| word.starts_with(|letter: char| letter.is_ascii_digit()))
+    }
+
+    /// Whether a directory of the cache has all that a guest needs.
+    fn is_whole(self, folder: &Path) -> bool {
+        folder.join("vmlinuz").is_file() && (!self.frequencies || folder.join(FREQUENCY_DRIVER).is_file())
+    }
+}
+
+/// The kernel to boot. `tell` hears of a download.
+pub(crate) fn choose(spec: &Spec, mut tell: impl FnMut(&str)) -> Result<Kernel, VmError> {
+    let Spec { energy_model, update, .. } = *spec;
+    let (given, sched_ext) = (spec.kernel.as_deref(), !spec.scheduler.is_empty());
+    let kind = Kind::of(spec.arch, energy_model);
     let version = given.filter(|given| !given.exists()).and_then(version_of);
     if let (Some(image), None) = (given, version) {
-        return check_given(image, sched_ext, arch);
+        return check_given(image, sched_ext, kind);
     }
     let cache = kernels_folder()?;
     // Guests of several threads wait for one download.
     let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) = version {
-        let kept = newest_of(&cache, version, arch).filter(|_| !update);
+        let kept = newest_of(&cache, version, kind).filter(|_| !update);
         let kernel = if let Some(kernel) = kept {
             kernel
         } else {
-            tell(&format!("fetching Linux {version} from Debian's packages (once, up to 50 MB)"));
-            apt::fetch_version(&cache, version, arch)?
+            let size = if energy_model { "some 100 MB" } else { "up to 50 MB" };
+            tell(&format!("fetching Linux {version} from Debian's packages (once, {size})"));
+            apt::fetch_version(&cache, version, kind)?
         };
-        return check_given(&kernel.image, sched_ext, arch).map(|_| kernel);
+        return check_given(&kernel.image, sched_ext, kind).map(|_| kernel);
     }
-    if !update && let Some(kernel) = newest_in(&cache, arch) {
+    if !update && let Some(kernel) = newest_in(&cache, kind) {
         return Ok(kernel);
     }
-    tell("fetching a kernel with sched_ext from Debian's packages (once, some 15 MB)");
-    apt::fetch(&cache, arch)?;
-    newest_in(&cache, arch).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
+    let size = if energy_model { "some 100 MB" } else { "some 15 MB" };
+    tell(&format!("fetching a kernel with sched_ext from Debian's packages (once, {size})"));
+    apt::fetch(&cache, kind)?;
+    newest_in(&cache, kind).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
 }
 
 fn kernels_folder() -> Result<PathBuf, VmError> {
@@ -100,9 +136,10 @@ pub struct AvailableKernel {
 /// When apt cannot be asked.
 pub fn available_kernels(arch: Arch) -> Result<Vec<AvailableKernel>, VmError> {
     let cache = kernels_folder()?;
-    let mut versions = apt::available(&cache, arch)?;
+    let kind = Kind::small(arch);
+    let mut versions = apt::available(&cache, kind)?;
     versions
-        .extend(names_in(&cache, arch).into_iter().filter(|name| cache.join(name).join("vmlinuz").is_file()));
+        .extend(names_in(&cache, kind).into_iter().filter(|name| cache.join(name).join("vmlinuz").is_file()));
     versions.sort_by(|left, right| by_version(right, left));
     versions.dedup();
     let of = |version: String| {
@@ -124,11 +161,11 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(cache.join("swtch"))
 }
 
-/// What is in the cache for this kind of machine, the newest first.
-fn names_in(cache: &Path, arch: Arch) -> Vec<String> {
+/// What is in the cache of this kind, the newest first.
+fn names_in(cache: &Path, kind: Kind) -> Vec<String> {
     let entries = fs::read_dir(cache).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.retain(|name| name.ends_with(arch.facts().kernel_flavour));
+    names.retain(|name| kind.has(name));
     names.sort_by(|left, right| by_version(right, left));
     names
 }
@@ -139,20 +176,20 @@ pub(crate) fn config_beside(image: &Path) -> Option<PathBuf> {
 }
 
 /// The newest kernel of the cache that is of a version, with or without sched_ext.
-fn newest_of(cache: &Path, version: &str, arch: Arch) -> Option<Kernel> {
-    let name = names_in(cache, arch)
+fn newest_of(cache: &Path, version: &str, kind: Kind) -> Option<Kernel> {
+    let name = names_in(cache, kind)
         .into_iter()
-        .find(|name| is_of(name, version) && cache.join(name).join("vmlinuz").is_file())?;
+        .find(|name| is_of(name, version) && kind.is_whole(&cache.join(name)))?;
     Some(Kernel { image: cache.join(&name).join("vmlinuz"), name })
 }
 
 /// The newest kernel of the cache that is complete and has sched_ext.
-fn newest_in(cache: &Path, arch: Arch) -> Option<Kernel> {
-    names_in(cache, arch).into_iter().find_map(|name| {
+fn newest_in(cache: &Path, kind: Kind) -> Option<Kernel> {
+    names_in(cache, kind).into_iter().find_map(|name| {
         let folder = cache.join(&name);
         let config = Config::read(&folder.join("config")).ok()?;
         let image = folder.join("vmlinuz");
-        let fits = config.first_missing(&SCHED_EXT).is_none() && image.is_file();
+        let fits = config.first_missing(&SCHED_EXT).is_none() && kind.is_whole(&folder);
         fits.then_some(Kernel { image, name })
     })
 }
@@ -175,7 +212,8 @@ fn arch_of(image: &mut fs::File) -> Option<Arch> {
     })
 }
 
-fn check_given(image: &Path, sched_ext: bool, arch: Arch) -> Result<Kernel, VmError> {
+fn check_given(image: &Path, sched_ext: bool, kind: Kind) -> Result<Kernel, VmError> {
+    let arch = kind.arch;
     let refuse = |why: String| VmError::Kernel { path: image.to_owned(), why };
     let mut file = fs::File::open(image).map_err(|error| refuse(error.to_string()))?;
     match arch_of(&mut file) {
@@ -205,6 +243,9 @@ fn check_given(image: &Path, sched_ext: bool, arch: Arch) -> Result<Kernel, VmEr
             return lacks(option, "run without --sched, or take another kernel");
         }
     }
+    if kind.frequencies && !image.with_file_name(FREQUENCY_DRIVER).is_file() {
+        return Err(refuse(format!("for an energy model it needs its module {FREQUENCY_DRIVER} beside it")));
+    }
     let name = image.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Kernel { image: image.to_owned(), name })
 }
@@ -232,7 +273,7 @@ mod tests {
     #[test]
     fn the_newest_of_the_cache_is_taken() {
         let cache = tempfile::tempdir().unwrap();
-        let newest = |arch| newest_in(cache.path(), arch).map(|kernel| kernel.name);
+        let newest = |arch| newest_in(cache.path(), Kind::small(arch)).map(|kernel| kernel.name);
         assert_eq!(newest(Arch::X86_64), None);
         keep(cache.path(), "7.9.14-cloud-amd64", FULL);
         keep(cache.path(), "7.10.1-cloud-amd64", FULL);
@@ -255,7 +296,9 @@ mod tests {
         for name in ["6.12.9+deb13-cloud-amd64", "6.12.117+deb13-cloud-amd64", "6.120.1-cloud-amd64"] {
             keep(cache.path(), name, "");
         }
-        let found = |version: &str| newest_of(cache.path(), version, Arch::X86_64).map(|kernel| kernel.name);
+        let found = |version: &str| {
+            newest_of(cache.path(), version, Kind::small(Arch::X86_64)).map(|kernel| kernel.name)
+        };
         assert_eq!(found("6.12").as_deref(), Some("6.12.117+deb13-cloud-amd64"));
         assert_eq!(found("6.12.9").as_deref(), Some("6.12.9+deb13-cloud-amd64"));
         assert_eq!(found("6.1"), None);
@@ -267,10 +310,11 @@ mod tests {
         let path = folder.path().join("vmlinux");
         for content in ["", "\x7fELF and so on"] {
             fs::write(&path, content).unwrap();
-            let error = check_given(&path, false, Arch::X86_64).unwrap_err().to_string();
+            let error = check_given(&path, false, Kind::small(Arch::X86_64)).unwrap_err().to_string();
             assert!(error.contains("vmlinux") && error.contains("bzImage"), "{error}");
         }
-        let missing = check_given(&folder.path().join("missing"), false, Arch::X86_64).unwrap_err();
+        let missing =
+            check_given(&folder.path().join("missing"), false, Kind::small(Arch::X86_64)).unwrap_err();
         assert!(missing.to_string().contains("missing"));
     }
 
@@ -280,9 +324,9 @@ mod tests {
         for arch in Arch::ALL {
             let image = folder.path().join(arch.name());
             fs::write(&image, image_of(arch)).unwrap();
-            assert!(check_given(&image, false, arch).is_ok());
+            assert!(check_given(&image, false, Kind::small(arch)).is_ok());
             let other = Arch::ALL.into_iter().find(|other| *other != arch).unwrap();
-            let error = check_given(&image, false, other).unwrap_err().to_string();
+            let error = check_given(&image, false, Kind::small(other)).unwrap_err().to_string();
             assert!(error.ends_with(&format!("--arch {arch}")), "{error}");
         }
     }
@@ -291,17 +335,42 @@ mod tests {
     fn a_configuration_beside_the_kernel_is_believed() {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("vmlinuz-7.1");
-        let arch = Arch::X86_64;
-        fs::write(&image, image_of(arch)).unwrap();
-        assert!(check_given(&image, true, arch).is_ok(), "nothing is known of it");
+        fs::write(&image, image_of(Arch::X86_64)).unwrap();
+        let kind = Kind::small(Arch::X86_64);
+        assert!(check_given(&image, true, kind).is_ok(), "nothing is known of it");
         let config = folder.path().join("config-7.1");
         let needed = NEEDED.map(|option| format!("CONFIG_{option}=y\n")).concat();
         fs::write(&config, &needed).unwrap();
-        assert!(check_given(&image, false, arch).is_ok());
-        let error = check_given(&image, true, arch).unwrap_err().to_string();
+        assert!(check_given(&image, false, kind).is_ok());
+        let error = check_given(&image, true, kind).unwrap_err().to_string();
         assert!(error.contains("CONFIG_SCHED_CLASS_EXT"), "{error}");
         fs::write(&config, needed.replace("VIRTIO_PCI=y", "VIRTIO_PCI=m") + FULL).unwrap();
-        let error = check_given(&image, true, arch).unwrap_err().to_string();
+        let error = check_given(&image, true, kind).unwrap_err().to_string();
         assert!(error.contains("CONFIG_VIRTIO_PCI=y"), "{error}");
+    }
+
+    #[test]
+    fn an_energy_model_takes_the_kernel_for_all_machines_with_its_driver() {
+        let cache = tempfile::tempdir().unwrap();
+        let kind = Kind::of(Arch::Arm64, true);
+        let newest = || newest_in(cache.path(), kind).map(|kernel| kernel.name);
+        for name in ["7.3.4+deb13-cloud-arm64", "7.3.4+deb13-rt-arm64", "7.3.4+deb13-arm64"] {
+            keep(cache.path(), name, FULL);
+        }
+        assert_eq!(newest(), None);
+        let image = cache.path().join("7.3.4+deb13-arm64/vmlinuz");
+        fs::write(&image, image_of(Arch::Arm64)).unwrap();
+        fs::write(
+            image.with_file_name("config"),
+            NEEDED.map(|option| format!("CONFIG_{option}=y\n")).concat() + FULL,
+        )
+        .unwrap();
+        assert!(check_given(&image, false, kind).unwrap_err().to_string().contains(FREQUENCY_DRIVER));
+        fs::write(image.with_file_name(FREQUENCY_DRIVER), "").unwrap();
+        assert_eq!(newest().as_deref(), Some("7.3.4+deb13-arm64"));
+        assert!(check_given(&image, false, kind).is_ok());
+        // Old versions have no word between their number and the flavour.
+        assert!(kind.has("6.1.0-42-arm64") && !kind.has("6.1.0-42-cloud-arm64"));
+        assert!(Kind::small(Arch::Arm64).has("6.1.0-42-cloud-arm64"));
     }
 }

@@ -77,6 +77,8 @@ pub(crate) enum Trouble {
     Mount { place: String, why: String },
     /// The CPUs that are to be slow are not.
     Slowing { why: String },
+    /// The kernel has no energy model.
+    Energy { why: String },
     /// The scheduler did not get going, or ended before the command did.
     Scheduler { why: String },
     /// The command cannot be started.

@@ -5,7 +5,7 @@ use crate::elf;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
 use crate::file_closure::{GuestEntry, GuestFiles};
-use crate::guest::{GuestJob, KERNEL_CONFIG, Resumed};
+use crate::guest::{FREQUENCY_DRIVER, GuestJob, KERNEL_CONFIG, Resumed};
 use crate::guest_paths::{GuestPaths, USUAL_PATH};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
@@ -58,8 +58,7 @@ pub fn run(
     let packed = pack(spec, first_process, root.as_deref(), &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
     GuestResult::new(&spec.fetch, &back)?;
-    let sched_ext = !spec.scheduler.is_empty();
-    let kernel = kernel::choose(spec.arch, spec.kernel.as_deref(), sched_ext, spec.update, &mut tell)?;
+    let kernel = kernel::choose(spec, &mut tell)?;
     let folder = tempfile::Builder::new()
         .prefix("swtch-vm-")
         .tempdir()
@@ -69,6 +68,10 @@ pub fn run(
         && let Some(from) = kernel::config_beside(&kernel.image)
     {
         items.insert(KERNEL_CONFIG.into(), GuestEntry::File { from, mode: 0o644 });
+    }
+    if spec.energy_model {
+        let from = kernel.image.with_file_name(kernel::FREQUENCY_DRIVER);
+        items.insert(FREQUENCY_DRIVER.into(), GuestEntry::File { from, mode: 0o644 });
     }
     let archives = Archives {
         spec,

@@ -182,6 +182,7 @@ impl<'a> Session<'a> {
         let error = match trouble {
             Trouble::Mount { place, why } => return observer.event(&Event::Missing { place, why }),
             Trouble::Slowing { why } => VmError::Slowing { why },
+            Trouble::Energy { why } => VmError::Energy { why },
             Trouble::Scheduler { why } => VmError::Scheduler { name: name(&self.spec.scheduler), why },
             Trouble::Command { why } => VmError::Start { command: name(&self.spec.command), why },
             Trouble::Fetch { path, why } => VmError::Fetch { path: path.into(), why },

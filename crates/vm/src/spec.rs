@@ -37,6 +37,8 @@ pub struct Spec {
     pub cpus: u32,
     /// How much each CPU can do, of 1024. The device tree has it for the kernel, and CPUs that can do less are slowed down. Empty: all CPUs are alike.
     pub capacities: Vec<u32>,
+    /// The kernel makes an energy model of the CPUs, by which stock places tasks. With [`capacities`](Self::capacities).
+    pub energy_model: bool,
     /// Memory of the guest, MiB.
     pub memory_mib: u64,
     /// The kernel's image; the newest of Debian's with sched_ext when not given.
@@ -82,6 +84,7 @@ impl Spec {
             packages: Vec::new(),
             cpus: 4,
             capacities: Vec::new(),
+            energy_model: false,
             memory_mib: 1024,
             kernel: None,
             update: false,
@@ -145,7 +148,11 @@ impl Spec {
     fn check_capacities(&self) -> Result<(), VmError> {
         let wish = |text: String| Err(VmError::Wish(text));
         if self.capacities.is_empty() {
-            return Ok(());
+            return if self.energy_model {
+                wish("an energy model is of fast and slow CPUs: give a machine too (--machine)".to_owned())
+            } else {
+                Ok(())
+            };
         }
         if let Some(why) = self.arch.facts().why_all_alike {
             return wish(format!(
@@ -205,6 +212,7 @@ mod tests {
             (Spec { capacities: vec![1024; 4], arch: Arch::X86_64, ..spec.clone() }, "--arch arm64"),
             (Spec { capacities: vec![1024; 3], arch: Arch::Arm64, ..spec.clone() }, "4 CPUs"),
             (Spec { capacities: vec![512; 4], arch: Arch::Arm64, ..spec.clone() }, "1024"),
+            (Spec { energy_model: true, ..spec.clone() }, "--machine"),
             (Spec { arch: Arch::Riscv64, cpus: 2, deterministic: true, ..spec.clone() }, "--cpus 1"),
             (Spec { command: vec![], ..spec }, "no command"),
         ] {

@@ -2,8 +2,10 @@
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use scx_fair::{AppId, Controller, Counted, Usage};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys::bpf_map_create_opts};
+use scx_fair::{AppId, Apps, Controller, Counted, Usage};
 use std::hint::black_box;
+use std::process::{Child, Command};
 use swtch_fairness::Policy;
 
 const SPEEDUPS: [[f64; 2]; 6] = [[3.0, 2.0], [2.6, 2.1], [2.2, 1.6], [1.8, 1.5], [1.5, 1.3], [1.2, 1.1]];
@@ -30,6 +32,92 @@ fn interval(criterion: &mut Criterion, name: &str, counts: &[u32], policy: Polic
     });
 }
 
+/// Maps like those of the BPF half (fair.bpf.c), on this kernel, which need not have sched_ext: what applications had, their orders, and what holds for all.
+struct Maps {
+    usages: MapHandle,
+    orders: MapHandle,
+    generals: MapHandle,
+}
+
+/// `struct order` and `struct general`.
+const ORDER_BYTES: u32 = 40;
+const GENERAL_BYTES: u32 = 64;
+
+impl Maps {
+    fn new(apps: &[AppId]) -> libbpf_rs::Result<Self> {
+        let options = bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
+        let map = |kind, name, key_bytes, value_bytes, entries| {
+            MapHandle::create(kind, Some(name), key_bytes, value_bytes, entries, &options)
+        };
+        let maps = Self {
+            usages: map(MapType::LruHash, "usages", 8, Usage::BYTES as u32, 16384)?,
+            orders: map(MapType::Hash, "orders", 8, ORDER_BYTES, 16384)?,
+            generals: map(MapType::Array, "generals", 4, GENERAL_BYTES, 1)?,
+        };
+        for app in apps {
+            maps.usages.update(&app.to_ne_bytes(), &[0; Usage::BYTES], MapFlags::ANY)?;
+        }
+        Ok(maps)
+    }
+
+    fn totals(&self) -> Vec<(AppId, Usage)> {
+        let keys: Vec<AppId> =
+            self.usages.keys().filter_map(|key| Some(u64::from_ne_bytes(key.try_into().ok()?))).collect();
+        let of = |app: AppId| {
+            let value =
+                Apps::Processes.is_there(app).then(|| self.usages.lookup(&app.to_ne_bytes(), MapFlags::ANY));
+            Some((app, Usage::parse(&value?.ok()??)?))
+        };
+        keys.into_iter().filter_map(of).collect()
+    }
+
+    fn give(&self, apps: &[AppId]) -> libbpf_rs::Result<()> {
+        self.generals.update(&0_u32.to_ne_bytes(), &[1; GENERAL_BYTES as usize], MapFlags::ANY)?;
+        apps.iter().try_for_each(|app| {
+            self.orders.update(&app.to_ne_bytes(), &[1; ORDER_BYTES as usize], MapFlags::ANY)
+        })
+    }
+}
+
+/// An interval with all that it asks of the kernel: which applications are there, what they had, and their orders.
+fn with_maps(criterion: &mut Criterion) {
+    let sleeping = || Command::new("sleep").arg("600").spawn();
+    let mut children: Vec<Child> = SPEEDUPS.iter().map(|_| sleeping().expect("sleep")).collect();
+    let apps: Vec<AppId> = children.iter().map(|child| AppId::from(child.id())).collect();
+    match Maps::new(&apps) {
+        Ok(maps) => {
+            let policy = Policy::MinFair { min_fairness: 0.85 };
+            let mut controller =
+                Controller::new(&[2, 4], policy, Counted::by("a benchmark", 2)).expect("a machine");
+            let mut intervals = 0;
+            criterion.bench_function(
+                "controller with maps, 6 CPUs, 6 applications, one interval",
+                |bencher| {
+                    bencher.iter(|| {
+                        let mut totals = maps.totals();
+                        assert_eq!(totals.len(), SPEEDUPS.len());
+                        intervals += 1;
+                        for ((_, usage), [speedup, _]) in totals.iter_mut().zip(SPEEDUPS) {
+                            usage.ran_ns[0] = intervals * 600_000_000;
+                            usage.ran_ns[1] = intervals * 600_000_000;
+                            usage.work[0] = intervals * (6e8 * speedup) as u64;
+                            usage.work[1] = intervals * 600_000_000;
+                            (usage.busy, usage.weight) = (intervals, 100 * intervals);
+                        }
+                        black_box(controller.step(&totals, |_| None).expect("shares").len());
+                        maps.give(&apps).expect("orders");
+                    });
+                },
+            );
+        }
+        Err(error) => println!("without maps: {error}; making them takes root"),
+    }
+    for child in &mut children {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
 fn controller(criterion: &mut Criterion) {
     let similar = Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published: false };
     interval(criterion, "controller, 6 CPUs, 6 applications, one interval", &[2, 4], similar);
@@ -42,5 +130,5 @@ fn controller(criterion: &mut Criterion) {
     );
 }
 
-criterion_group!(benches, controller);
+criterion_group!(benches, controller, with_maps);
 criterion_main!(benches);

@@ -154,6 +154,15 @@ pub(crate) struct CompareArgs {
     /// CPUs of the virtual machine
     #[arg(long, value_name = "N", default_value_t = 4, requires = "vm")]
     pub(crate) cpus: u32,
+    /// Fast and slow CPUs that the kernel knows of: a machine of 'swtch simulate', or a specification with one (arm64)
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "cpus", requires = "vm")]
+    pub(crate) machine: Option<String>,
+    /// Give the kernel an energy model of the CPUs of --machine, by which stock places tasks (arm64)
+    #[arg(long, requires = "machine")]
+    pub(crate) energy_model: bool,
+    /// Debian package that the virtual machine has besides, where it is of another architecture
+    #[arg(long, value_name = "NAME", requires = "vm")]
+    pub(crate) package: Vec<String>,
     /// Memory of the virtual machine
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", requires = "vm")]
     pub(crate) memory: u64,
@@ -178,11 +187,13 @@ impl CompareArgs {
         self.runs.unwrap_or(if self.deterministic { 1 } else { RUNS })
     }
 
-    /// The guest, but for its command.
+    /// The guest, without the CPUs of [`machine`](Self::machine).
     pub(crate) fn guest(&self) -> Spec {
         Spec {
             arch: self.arch,
+            packages: self.package.clone(),
             cpus: self.cpus,
+            energy_model: self.energy_model,
             memory_mib: self.memory >> 20,
             kernel: self.kernel.clone(),
             copy: self.copy.clone(),

@@ -16,7 +16,8 @@ use swtch_vm::{Arch, Spec};
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n  \
     swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n  \
     swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture\n  \
-    swtch vm --arch arm64 --machine 2f4s -- hackbench -p -g 1 -l 20      two fast and four slow CPUs\n\n\
+    swtch vm --arch arm64 --machine 2f4s -- hackbench -p -g 1 -l 20      two fast and four slow CPUs\n  \
+    swtch vm --arch arm64 --machine 2f4s --energy-model -- stress-ng --cpu 2 --timeout 5s\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
@@ -39,6 +40,9 @@ pub(crate) struct VmArgs {
     /// Fast and slow CPUs that the kernel knows of: a machine of 'swtch simulate', or a specification with one (arm64, riscv64)
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "cpus")]
     pub(crate) machine: Option<String>,
+    /// Give the kernel an energy model of the CPUs of --machine, by which stock places tasks; takes Debian's kernel for all machines (arm64)
+    #[arg(long, requires = "machine")]
+    pub(crate) energy_model: bool,
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
@@ -90,8 +94,8 @@ pub(crate) struct VmArgs {
 }
 
 impl VmArgs {
-    /// Every kernel with every command line; one where nothing is compared. `capacities`: of the CPUs of [`machine`](Self::machine); empty without.
-    pub(crate) fn specs(&self, command: &[OsString], capacities: &[u32]) -> Vec<Spec> {
+    /// Every kernel with every command line; one where nothing is compared. Without the CPUs of [`machine`](Self::machine).
+    pub(crate) fn specs(&self, command: &[OsString]) -> Vec<Spec> {
         let kernels: Vec<Option<PathBuf>> =
             if self.kernel.is_empty() { vec![None] } else { self.kernel.iter().cloned().map(Some).collect() };
         let none = [String::new()];
@@ -99,8 +103,8 @@ impl VmArgs {
         let spec = |kernel: &Option<PathBuf>, append: &String| Spec {
             arch: self.arch,
             packages: self.package.clone(),
-            cpus: if capacities.is_empty() { self.cpus } else { capacities.len() as u32 },
-            capacities: capacities.to_vec(),
+            cpus: self.cpus,
+            energy_model: self.energy_model,
             memory_mib: self.memory >> 20,
             kernel: kernel.clone(),
             update: self.update,
@@ -131,7 +135,7 @@ mod tests {
 
     fn specs(line: &str) -> Vec<swtch_vm::Spec> {
         let Command::Vm(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else { unreachable!() };
-        args.specs(&args.command, &[])
+        args.specs(&args.command)
     }
 
     #[test]
@@ -161,6 +165,6 @@ mod tests {
         assert_eq!(specs("swtch vm --sched flsched -- true")[0].scheduler, ["flsched"]);
         let line = ["swtch", "vm", "--sched", "flsched --slice 5ms", "--", "true"];
         let Command::Vm(args) = Cli::try_parse_from(line).unwrap().command else { unreachable!() };
-        assert_eq!(args.specs(&args.command, &[])[0].scheduler, ["flsched", "--slice", "5ms"]);
+        assert_eq!(args.specs(&args.command)[0].scheduler, ["flsched", "--slice", "5ms"]);
     }
 }

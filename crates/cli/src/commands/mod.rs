@@ -10,6 +10,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod external;
+mod guest_cpus;
 pub(crate) mod import;
 pub(crate) mod measure;
 mod own_program;

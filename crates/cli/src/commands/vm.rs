@@ -1,5 +1,6 @@
 //! `swtch vm`.
 
+use super::guest_cpus::with_cpus;
 use super::own_program::{search_path_for, with_own_program};
 use super::sched::usage;
 use crate::args::vm::VmArgs;
@@ -7,7 +8,6 @@ use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,9 +16,6 @@ use std::time::Duration;
 use swtch_decide::diff_profiles;
 use swtch_report::terminal;
 use swtch_sched::{KernelRun, SchedError, kernels_table, make_program_for, measures};
-use swtch_sim::machine::{REFERENCE_SPEED, named};
-use swtch_sim::spec::Spec as SimSpec;
-use swtch_topology::Host;
 use swtch_units::Observer;
 use swtch_units::TextTable;
 use swtch_vm::{Accelerator, AvailableKernel, Event, Spec, Stream, available_kernels, config_diff};
@@ -31,35 +28,20 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
         output::print(&kernels_to_choose_from(&available_kernels(args.arch)?));
         return Ok(ExitCode::SUCCESS);
     }
-    let capacities = args.machine.as_deref().map_or_else(|| Ok(Vec::new()), capacities)?;
-    for spec in args.specs(&args.command, &capacities) {
+    let mut specs = args.specs(&args.command);
+    for spec in &mut specs {
+        with_cpus(spec, args.machine.as_deref())?;
         // Before anything is searched for, and the first guest boots.
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
     let (own, search_path) = search_path_for(args.arch)?;
     let command = with_own_program(&args.command, &own);
-    let mut specs = args.specs(&command, &capacities);
     let made = tempfile::tempdir().context("cannot make a directory for the scheduler's program")?;
     for spec in &mut specs {
+        spec.command.clone_from(&command);
         make_program_for(spec, &search_path, made.path()).map_err(usage)?;
     }
     if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
-}
-
-/// How much each CPU of a machine can do, of 1024, by the kernel's numbers of them.
-fn capacities(machine: &str) -> anyhow::Result<Vec<u32>> {
-    let host = Host::read(Path::new("/"))?;
-    let machine = if Path::new(machine).is_file() {
-        let text = fs::read_to_string(machine).with_context(|| format!("cannot read {machine}"))?;
-        SimSpec::read(machine, &text)?.machine(&host)?
-    } else {
-        named(machine, &host).map_err(|error| WrongUsage(error.to_string()))?
-    };
-    let fastest = machine.types.iter().map(|kind| kind.speed).max().unwrap_or(REFERENCE_SPEED);
-    let mut cpus = machine.cpus.clone();
-    cpus.sort_by_key(|cpu| cpu.id);
-    let of = |speed: u32| (u64::from(speed) * u64::from(REFERENCE_SPEED) / u64::from(fastest)) as u32;
-    Ok(cpus.iter().map(|cpu| of(machine.types[cpu.core_type as usize].speed)).collect())
 }
 
 /// The newest of each series, such as 6.12, and which are here.
@@ -164,7 +146,7 @@ fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
     }
     if let (false, Some((first, others))) = (args.json, args.kernel.split_first()) {
         for other in others {
-            let words = config_diff(args.arch, first, other)
+            let words = config_diff(args.arch, args.energy_model, first, other)
                 .map_or_else(|| "not known of both".to_owned(), |found| found.in_words());
             output::print(&format!("configuration, {} to {}: {words}\n", first.display(), other.display()));
         }

@@ -235,6 +235,21 @@ pub(super) struct MapDescription {
     pub(super) name: *const c_char,
 }
 
+/// A pointer to an object of the kernel in a map's values, likewise.
+#[repr(C)]
+pub(super) struct KptrDescription {
+    pub(super) map: *mut c_void,
+    pub(super) offset: u32,
+}
+
+/// A member of a variable that user space sets, likewise.
+#[repr(C)]
+pub(super) struct MemberDescription {
+    pub(super) at: *mut u8,
+    pub(super) bytes: u64,
+    pub(super) name: *const c_char,
+}
+
 /// A task as the C side sees it.
 pub(super) type TaskPtr = *mut TaskStruct;
 /// A set of CPUs as the C side sees it.
@@ -281,7 +296,7 @@ pub(super) struct SchedExtOps {
 }
 
 /// What `swtch_description` must be.
-pub(super) fn description(table_bytes: usize) -> [u64; 19] {
+pub(super) fn description(table_bytes: usize) -> [u64; 21] {
     [
         ABI,
         table_bytes as u64,
@@ -302,6 +317,8 @@ pub(super) fn description(table_bytes: usize) -> [u64; 19] {
         size_of::<DsqIter>() as u64,
         size_of::<BpfTimer>() as u64,
         size_of::<MapDescription>() as u64,
+        size_of::<KptrDescription>() as u64,
+        size_of::<MemberDescription>() as u64,
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Compiles a scheduler's source natively.
 
+use super::division;
 use super::error::ScxError;
 use super::map_scan;
 use super::package::Package;
@@ -58,7 +59,7 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
         objects.push(tools.compile(source, number)?);
     }
     let [guard, object] = ["guard.o", "scheduler.so"].map(|name| folder.path().join(name));
-    succeed(&compiler, source_path, &mut from_input(&compiler, &guard), GUARD)?;
+    succeed(&compiler, source_path, &mut from_input(&compiler, "c", "-c", &guard), GUARD)?;
     objects.push(guard);
     // Without the option for counting: clang would link a run-time library of its own.
     let mut last = Command::new(&compiler);
@@ -94,11 +95,20 @@ impl Tools<'_> {
             source_path: source_path.to_owned(),
             problem,
         })?;
-        let object = self.folder.join(format!("source-{number}.o"));
+        let [assembly, object] =
+            ["s", "o"].map(|ending| self.folder.join(format!("source-{number}.{ending}")));
         let counting = if is_clang(self.compiler) { &CLANG_COUNTING[..] } else { &COUNTING[..] };
-        let mut second = from_input(self.compiler, &object);
-        second.args(counting).args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
+        let mut second = from_input(self.compiler, "c", "-S", &assembly);
+        second.args(counting).args([
+            "-DSWTCH_SEC(name)=__attribute__((used))",
+            "-DSWTCH_KCONFIG=",
+            "-DSWTCH_KPTR=",
+        ]);
         succeed(self.compiler, source_path, &mut second, &text)?;
+        let assembly =
+            std::fs::read_to_string(&assembly).map_err(ScxError::io("read what the compiler wrote"))?;
+        let mut third = from_input(self.compiler, "assembler", "-c", &object);
+        succeed(self.compiler, source_path, &mut third, &division::without_exceptions(&assembly))?;
         Ok(object)
     }
 }
@@ -150,10 +160,11 @@ const COUNTING: [&str; 3] = [
     "-Dfor(...)=for (__VA_ARGS__) if (({ __asm__ volatile (\"\"); 0; })) {} else",
 ];
 
-/// Compiles standard input.
-fn from_input(compiler: &str, object: &Path) -> Command {
+/// Compiles standard input: C to assembly (`-S`), or either of them to an object (`-c`).
+fn from_input(compiler: &str, language: &str, stage: &str, out: &Path) -> Command {
     let mut command = Command::new(compiler);
-    command.args(FLAGS).args(["-c", "-x", "c", "-", "-o"]).arg(object);
+    let flags = if language == "c" { &FLAGS[..] } else { &[] };
+    command.args(flags).args([stage, "-x", language, "-", "-o"]).arg(out);
     command
 }
 

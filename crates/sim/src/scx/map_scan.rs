@@ -1,4 +1,4 @@
-//! Finds maps and kernel settings in a preprocessed source, and writes what the compiler has to say of them.
+//! Finds maps, their pointers to objects of the kernel, and kernel settings in a preprocessed source, and writes what the compiler has to say of them.
 //!
 //! A map's sizes are only in its type: `__uint(max_entries, 8)` declares a pointer to an array of 8. But libbpf reads them from BTF,
 //! which native compilers do not write. So the text is searched for `} NAME SEC(".maps")`, and a table is added whose entries are
@@ -11,12 +11,23 @@ pub(super) fn table_name(number: usize) -> String {
     if number == 0 { "swtch_maps".to_owned() } else { format!("swtch_maps_{number}") }
 }
 
+/// The same of the pointers to objects of the kernel that maps hold.
+pub(super) fn pointers_name(number: usize) -> String {
+    table_name(number).replace("maps", "kptrs")
+}
+
+/// The same of the members of structs that user space sets.
+pub(super) fn members_name(number: usize) -> String {
+    table_name(number).replace("maps", "members")
+}
+
 /// The preprocessed source with a table of its maps, ready to be compiled; or the name of a map that is not understood, and why.
 pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, String)> {
     // The loader sets such variables before the scheduler starts, as libbpf does.
     let mut text =
         text.replace("const volatile ", "volatile ").replace("const extern volatile ", "extern volatile ");
-    let mut table = String::new();
+    let (mut table, mut pointers) = (String::new(), String::new());
+    let kptrs = kptrs(&text);
     for (at, _) in text.match_indices("SWTCH_SEC(\".maps\")") {
         let (name, body) = declaration(&text[..at])?;
         let has = |field: &str| body.contains(field);
@@ -42,14 +53,75 @@ pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, Str
             table,
             "\t{{ &{name}, sizeof(*{name}.type) / sizeof(int), {key}, {value}, {entries}, \"{name}\" }},"
         );
+        for (tag, member) in kptrs.iter().filter(|(tag, _)| has(&format!("(struct {tag}) *value;"))) {
+            let _ = writeln!(pointers, "\t{{ &{name}, __builtin_offsetof(struct {tag}, {member}) }},");
+        }
     }
-    let settings = settings(&text);
+    let (settings, members) = (settings(&text), members(&text));
     text.push('\n');
     if !table.is_empty() {
         let _ = writeln!(text, "struct swtch_map {}[] = {{\n{table}\t{{ 0 }}\n}};", table_name(number));
     }
+    if !pointers.is_empty() {
+        let _ =
+            writeln!(text, "struct swtch_kptr {}[] = {{\n{pointers}\t{{ 0 }}\n}};", pointers_name(number));
+    }
+    if !members.is_empty() {
+        let _ =
+            writeln!(text, "struct swtch_member {}[] = {{\n{members}\t{{ 0 }}\n}};", members_name(number));
+    }
     text.push_str(&settings);
     Ok(text)
+}
+
+/// Entries for the members of variables that user space sets and whose struct is declared with them (`const volatile struct { ... } NAME`).
+fn members(text: &str) -> String {
+    const BEGIN: &str = "volatile struct {";
+    let mut entries = String::new();
+    for (at, _) in text.match_indices(BEGIN) {
+        let inside = &text[at + BEGIN.len()..];
+        // Structs within it have no entries.
+        let Some((body, rest)) = inside.split_once('}').filter(|(body, _)| !body.contains('{')) else {
+            continue;
+        };
+        let name =
+            rest.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        for declared in
+            body.split(';').filter(|declared| !name.is_empty() && !declared.contains(['*', ':', ',']))
+        {
+            let declared = declared.split('[').next().unwrap_or_default().trim_end();
+            if let Some((_, member)) = declared.rsplit_once(char::is_whitespace) {
+                let _ = writeln!(
+                    entries,
+                    "\t{{ (void *)&{name}.{member}, sizeof({name}.{member}), \"{name}.{member}\" }},"
+                );
+            }
+        }
+    }
+    entries
+}
+
+/// The members of structs that point to objects of the kernel (`struct bpf_cpumask __kptr *mask;`), with their structs' tags.
+fn kptrs(text: &str) -> Vec<(&str, &str)> {
+    let of = |(at, marker): (usize, &str)| {
+        let member = text[at + marker.len()..]
+            .split(';')
+            .next()?
+            .trim_matches(|c: char| c == '*' || c.is_whitespace());
+        let mut depth = 0;
+        let opens = text[..at].char_indices().rev().find(|(_, c)| {
+            depth += match c {
+                '}' => 1,
+                '{' => -1,
+                _ => 0,
+            };
+            depth < 0
+        });
+        let before = text[..opens?.0].trim_end();
+        let (rest, tag) = before.rsplit_once(char::is_whitespace)?;
+        rest.trim_end().ends_with("struct").then_some((tag, member))
+    };
+    text.match_indices("SWTCH_KPTR").filter_map(of).collect()
 }
 
 /// The name at the end of a text `struct { ... } NAME`, and what is between the braces.
@@ -112,6 +184,31 @@ mod tests {
         assert!(text.contains("__typeof__(CONFIG_HZ) CONFIG_HZ;"));
         assert!(text.contains("\nvolatile int x;"));
         assert!(!complete("int a;", 0).unwrap().contains("swtch_maps"));
+    }
+
+    #[test]
+    fn pointers_to_the_kernels_objects_are_found_in_values() {
+        let source = "struct mask { int a; union { int b; } u; struct bpf_cpumask SWTCH_KPTR *first; struct bpf_cpumask SWTCH_KPTR * second; };\n\
+                      struct bpf_cpumask SWTCH_KPTR *all;\nstruct plain { int a; };\n\
+                      struct { int (*type)[2]; __typeof__(struct mask) *value; } one SWTCH_SEC(\".maps\");\n\
+                      struct { int (*type)[2]; __typeof__(struct plain) *value; } two SWTCH_SEC(\".maps\");";
+        assert_eq!(kptrs(source), [("mask", "first"), ("mask", "second")]);
+        let text = complete(source, 1).unwrap();
+        assert!(text.contains(
+            "struct swtch_kptr swtch_kptrs_1[] = {\n\t{ &one, __builtin_offsetof(struct mask, first) },\n"
+        ));
+        assert_eq!(text.matches("__builtin_offsetof").count(), 2);
+    }
+
+    #[test]
+    fn members_that_user_space_sets_are_listed() {
+        let source = "const volatile struct {\n\tu64 min_ns;\n\tbool on, off;\n\tu32 ids[4];\n} config = {\n\t.min_ns = 1,\n};\n\
+                      struct { int a; } other;\nconst volatile u32 plain;";
+        let text = complete(source, 0).unwrap();
+        assert!(text.contains(
+            "struct swtch_member swtch_members[] = {\n\t{ (void *)&config.min_ns, sizeof(config.min_ns), \"config.min_ns\" },\n\
+             \t{ (void *)&config.ids, sizeof(config.ids), \"config.ids\" },\n\t{ 0 }\n};"
+        ), "{text}");
     }
 
     #[test]

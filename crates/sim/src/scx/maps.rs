@@ -35,6 +35,14 @@ impl Block {
         // SAFETY: within the block, as just asserted; a value that the scheduler passes in may be in the block itself.
         unsafe { std::ptr::copy(value.as_ptr(), self.at(byte), value.len()) }
     }
+
+    /// Writes a value, with null for its pointers to objects of the kernel.
+    fn write_value(&self, byte: usize, value: &[u8], kptrs: &[usize]) {
+        self.write(byte, value);
+        for kptr in kptrs {
+            self.write(byte + kptr, &[0; size_of::<usize>()]);
+        }
+    }
 }
 
 impl Drop for Block {
@@ -71,6 +79,8 @@ pub(super) struct Map {
     per_cpu_bytes: usize,
     /// From one array's value to the next one's, bytes.
     stride_bytes: usize,
+    /// Where a value points to objects of the kernel.
+    kptrs: Vec<usize>,
     store: Store,
 }
 
@@ -99,7 +109,23 @@ impl Map {
         if !matches!(kind, 27 | 33) && (value_bytes == 0 || (!matches!(kind, 29 | 32) && max_entries == 0)) {
             return Err("its values or its number of entries have no size".to_owned());
         }
-        Ok(Self { key_bytes, value_bytes, max_entries, per_cpu_bytes, stride_bytes, store })
+        Ok(Self {
+            key_bytes,
+            value_bytes,
+            max_entries,
+            per_cpu_bytes,
+            stride_bytes,
+            kptrs: Vec::new(),
+            store,
+        })
+    }
+
+    /// A value points to an object of the kernel there. Only an exchange sets such a pointer: whatever is copied into a value leaves none (Linux
+    /// include/linux/bpf.h: `bpf_obj_memcpy`; kernel/bpf/arraymap.c: `bpf_obj_free_fields`).
+    pub(super) fn add_kptr(&mut self, byte: usize) {
+        if byte + size_of::<usize>() <= self.value_bytes {
+            self.kptrs.push(byte);
+        }
     }
 
     pub(super) fn key_bytes(&self) -> usize {
@@ -149,7 +175,7 @@ impl Map {
                 if flags == 1 {
                     return Err(EEXIST);
                 }
-                block.write(index * self.stride_bytes + offset, value);
+                block.write_value(index * self.stride_bytes + offset, value, &self.kptrs);
             }
             Store::Hash { entries, evicts, uses } => {
                 let is_there = entries.contains_key(key);
@@ -170,7 +196,7 @@ impl Map {
                 // An update takes a new place in memory, as in the kernel, unless CPUs have values of their own.
                 let entry = entries.entry(key.into()).or_insert_with(|| (Block::new(self.stride_bytes), 0));
                 entry.1 = *uses;
-                entry.0.write(offset, value);
+                entry.0.write_value(offset, value, &self.kptrs);
             }
             _ => return Err(EINVAL),
         }
@@ -239,7 +265,7 @@ impl Map {
         }
         let block = place.insert(Block::new(self.value_bytes));
         if let Some(first) = first {
-            block.write(0, first);
+            block.write_value(0, first, &self.kptrs);
         }
         block.at(0)
     }
@@ -290,6 +316,21 @@ mod tests {
     fn read(address: *mut u8) -> Option<[u8; 12]> {
         // SAFETY: null or a value of 12 bytes of a map that lives.
         (!address.is_null()).then(|| unsafe { address.cast::<[u8; 12]>().read_unaligned() })
+    }
+
+    #[test]
+    fn no_copy_brings_a_pointer_to_an_object_of_the_kernel() {
+        for kind in [1, 2] {
+            let mut map = map(kind, 4);
+            map.add_kptr(4);
+            let key = 1_u32.to_ne_bytes();
+            map.update(&key, &[7; 12], 0, 0).unwrap();
+            let found = read(map.lookup(&key, 0)).unwrap();
+            assert_eq!(found, [[7; 4], [0; 4], [0; 4]].concat()[..], "{kind}");
+        }
+        let mut map = map(29, 0);
+        map.add_kptr(4);
+        assert_eq!(read(map.of_task(0, true, Some(&[7; 12]))).unwrap()[4..], [0; 8]);
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod abi;
 mod arena;
 mod compile;
 mod core;
+mod division;
 mod dsq;
 mod error;
 mod guard;

@@ -1,6 +1,6 @@
 //! Compiled schedulers, and loading them.
 
-use super::abi::{self, MapDescription, SchedExtOps};
+use super::abi::{self, KptrDescription, MapDescription, MemberDescription, SchedExtOps};
 use super::compile::{CompileOptions, compile};
 use super::core::Core;
 use super::error::ScxError;
@@ -90,7 +90,7 @@ impl Loaded {
         if self.symbol_bytes("swtch_description") != Some(size_of_val(&expected)) {
             return Err(wrong());
         }
-        let found: *const [u64; 19] = self.address("swtch_description")?.cast();
+        let found: *const [u64; 21] = self.address("swtch_description")?.cast();
         // SAFETY: it has this size, as just checked.
         if unsafe { found.read_unaligned() } != expected {
             return Err(wrong());
@@ -110,17 +110,34 @@ impl Loaded {
     pub(super) fn set_globals(&self, settings: &Settings, cpus: Option<&[u32]>) -> Result<(), ScxError> {
         for (name, value) in &settings.globals {
             let missing = || ScxError::NoSymbol { what: "global variable of this size", name: name.clone() };
-            let size = self.symbol_bytes(name).ok_or_else(missing)?;
+            let (address, size) = self.variable(name).ok_or_else(missing)?;
             if matches!(value, Global::Machine(_)) != cpus.is_some() {
                 continue;
             }
             let bytes = value.bytes(size, cpus.unwrap_or_default()).ok_or_else(missing)?;
-            let address = self.address(name)?;
             // SAFETY: the variable is at least as long, and is in writable memory. The source map_scan.rs takes `const` from the
             // `volatile` variables, and the others are not exported for user space to set.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
         }
         Ok(())
+    }
+
+    /// Where a variable is, or a member of one (`topo_config.nr_cpus`), and its size in bytes.
+    fn variable(&self, name: &str) -> Option<(*mut u8, usize)> {
+        if !name.contains('.') {
+            return Some((self.address(name).ok()?, self.symbol_bytes(name)?));
+        }
+        (0..MOST_SOURCES).find_map(|number| {
+            let table = map_scan::members_name(number);
+            let count = self.symbol_bytes(&table)? / size_of::<MemberDescription>();
+            let members: *const MemberDescription = self.address(&table).ok()?.cast();
+            // SAFETY: within the table; map_scan.rs has written it. The names are texts of it, but that of the last entry, which is null.
+            (0..count).map(|place| unsafe { members.add(place).read() }).find_map(|member| {
+                let is_it = !member.name.is_null()
+                    && unsafe { CStr::from_ptr(member.name) }.to_bytes() == name.as_bytes();
+                is_it.then_some((member.at, member.bytes as usize))
+            })
+        })
     }
 
     /// What ends the scheduler's callbacks, where it was compiled with it.
@@ -141,8 +158,25 @@ impl Loaded {
             // SAFETY: a variable of four bytes that the loader has defined.
             unsafe { place.write(hz as u32) };
         }
-        for table in (0..MOST_SOURCES).map(map_scan::table_name) {
-            self.make_maps(core, &table)?;
+        for number in 0..MOST_SOURCES {
+            self.make_maps(core, &map_scan::table_name(number))?;
+            self.find_kptrs(&map_scan::pointers_name(number))?;
+        }
+        Ok(())
+    }
+
+    /// Tells maps, which have been made, where their values point to objects of the kernel.
+    fn find_kptrs(&self, table: &str) -> Result<(), ScxError> {
+        let Some(size) = self.symbol_bytes(table) else { return Ok(()) };
+        let descriptions: *const KptrDescription = self.address(table)?.cast();
+        for place in 0..size / size_of::<KptrDescription>() {
+            // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
+            let kptr = unsafe { descriptions.add(place).read() };
+            if kptr.map.is_null() {
+                break;
+            }
+            // SAFETY: the variable of a map of the same source, into which `make_maps` has written its address; nothing else uses the map.
+            unsafe { (*kptr.map.cast::<*mut Map>().read_unaligned()).add_kptr(kptr.offset as usize) };
         }
         Ok(())
     }

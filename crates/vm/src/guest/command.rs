@@ -1,6 +1,6 @@
 //! Runs the scheduler and the command, and counts what happens meanwhile.
 
-use super::{Channel, GuestJob, settle::settle, uptime_ns};
+use super::{Channel, GuestJob, energy, settle::settle, uptime_ns};
 use crate::protocol::{Exited, Message, PIECE_BYTES, Report, Stream, Trouble};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::ffi::OsStr;
@@ -23,6 +23,7 @@ const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the command under its scheduler.
 pub(super) fn run(job: &GuestJob, channel: &Channel) -> Result<(), Trouble> {
+    energy::begin()?;
     let _slowing = slow_down(job)?;
     let scheduler = Scheduler::load(job, channel)?;
     if let Some(busy_percent) = settle() {

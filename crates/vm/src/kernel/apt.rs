@@ -1,8 +1,7 @@
 //! Fetches a kernel from Debian's packages.
 
 use super::config::Config;
-use super::{Kernel, by_version, is_of};
-use crate::arch::Arch;
+use super::{FREQUENCY_DRIVER, Kernel, Kind, by_version, is_of};
 use crate::debian::{Apt, unpack};
 use crate::error::VmError;
 use std::fs;
@@ -17,13 +16,14 @@ const IMAGE_PREFIX: &str = "linux-binary-";
 /// Before Linux 6.19 both are in one package; after it a package of this name has neither.
 const OLD_IMAGE_PREFIX: &str = "linux-image-";
 const CONFIG_PREFIX: &str = "linux-base-";
+const MODULES_PREFIX: &str = "linux-modules-";
 /// How many of the newest kernels are looked at for sched_ext.
 const MOST_TRIED: usize = 3;
 
 /// Puts the newest kernel with sched_ext into a directory of its version in the cache.
-pub(super) fn fetch(cache: &Path, arch: Arch) -> Result<(), VmError> {
-    let apt = Apt::new(cache, &SUITES, arch).map_err(no_kernel)?;
-    let versions = versions(&names(&apt)?, arch);
+pub(super) fn fetch(cache: &Path, kind: Kind) -> Result<(), VmError> {
+    let apt = Apt::new(cache, &SUITES, kind.arch).map_err(no_kernel)?;
+    let versions = versions(&names(&apt)?, kind);
     if versions.is_empty() {
         return Err(no_kernel(apt.why_nothing_is_listed()));
     }
@@ -33,9 +33,10 @@ pub(super) fn fetch(cache: &Path, arch: Arch) -> Result<(), VmError> {
         if !Config::read(&config).is_ok_and(|config| config.first_missing(&super::SCHED_EXT).is_none()) {
             continue;
         }
-        let image = extract(&apt, &format!("{IMAGE_PREFIX}{version}"))?;
-        let Some(image) = found_image(&image) else { continue };
-        return keep(cache, version, &image, Some(&config));
+        let folder = extract(&apt, &format!("{IMAGE_PREFIX}{version}"))?;
+        let Some(image) = found_image(&folder) else { continue };
+        let driver = driver(&apt, kind, version, &folder)?;
+        return keep(cache, version, &image, &[Some(config), driver]);
     }
     Err(no_kernel(format!("none of the newest {MOST_TRIED} has it built in")))
 }
@@ -59,8 +60,8 @@ fn extract(apt: &Apt, package: &str) -> Result<PathBuf, VmError> {
 }
 
 /// Puts the newest kernel of a version into the cache, with its configuration where Debian still has that.
-pub(super) fn fetch_version(cache: &Path, version: &str, arch: Arch) -> Result<Kernel, VmError> {
-    let (apt, images) = all_images(cache, arch)?;
+pub(super) fn fetch_version(cache: &Path, version: &str, kind: Kind) -> Result<Kernel, VmError> {
+    let (apt, images) = all_images(cache, kind)?;
     let none = || VmError::NoVersion { version: version.to_owned(), known: series_of(&images).join(", ") };
     let image = images.iter().find(|image| is_of(&image.version, version)).ok_or_else(none)?;
     let folder = extract(&apt, &image.package)?;
@@ -70,13 +71,27 @@ pub(super) fn fetch_version(cache: &Path, version: &str, arch: Arch) -> Result<K
         Some(package) => found(&extract(&apt, package)?, "config"),
         None => found(&folder, "config"),
     };
-    keep(cache, &image.version, &vmlinuz, config.as_deref())?;
+    let driver = driver(&apt, kind, &image.version, &folder)?;
+    keep(cache, &image.version, &vmlinuz, &[config, driver])?;
     Ok(Kernel { image: cache.join(&image.version).join("vmlinuz"), name: image.version.clone() })
 }
 
+/// The driver of CPUs' frequencies, where it is needed: in the package of modules, or in the image's of older kernels.
+fn driver(apt: &Apt, kind: Kind, version: &str, image: &Path) -> Result<Option<PathBuf>, VmError> {
+    if !kind.frequencies {
+        return Ok(None);
+    }
+    if let Some(driver) = found(image, FREQUENCY_DRIVER) {
+        return Ok(Some(driver));
+    }
+    let package = format!("{MODULES_PREFIX}{version}");
+    let driver = found(&extract(apt, &package)?, FREQUENCY_DRIVER);
+    driver.map(Some).ok_or_else(|| no_kernel(format!("{package} has no {FREQUENCY_DRIVER}")))
+}
+
 /// The versions of all suites, the newest first.
-pub(super) fn available(cache: &Path, arch: Arch) -> Result<Vec<String>, VmError> {
-    Ok(all_images(cache, arch)?.1.into_iter().map(|image| image.version).collect())
+pub(super) fn available(cache: &Path, kind: Kind) -> Result<Vec<String>, VmError> {
+    Ok(all_images(cache, kind)?.1.into_iter().map(|image| image.version).collect())
 }
 
 /// A kernel's image, by its package, and the package of its configuration where that is another.
@@ -87,9 +102,9 @@ struct Image {
     config: Option<String>,
 }
 
-fn all_images(cache: &Path, arch: Arch) -> Result<(Apt, Vec<Image>), VmError> {
-    let apt = Apt::new(cache, &ALL_SUITES, arch).map_err(no_kernel)?;
-    let images = images(&names(&apt)?, arch);
+fn all_images(cache: &Path, kind: Kind) -> Result<(Apt, Vec<Image>), VmError> {
+    let apt = Apt::new(cache, &ALL_SUITES, kind.arch).map_err(no_kernel)?;
+    let images = images(&names(&apt)?, kind);
     if images.is_empty() {
         return Err(no_kernel(apt.why_nothing_is_listed()));
     }
@@ -97,16 +112,16 @@ fn all_images(cache: &Path, arch: Arch) -> Result<(Apt, Vec<Image>), VmError> {
 }
 
 /// Every image that is named, the newest first.
-fn images(names: &str, arch: Arch) -> Vec<Image> {
-    let configs = versions_of(names, CONFIG_PREFIX, arch);
+fn images(names: &str, kind: Kind) -> Vec<Image> {
+    let configs = versions_of(names, CONFIG_PREFIX, kind);
     let config = |version: &String| configs.contains(version).then(|| format!("{CONFIG_PREFIX}{version}"));
-    let new = versions_of(names, IMAGE_PREFIX, arch).into_iter().map(|version| Image {
+    let new = versions_of(names, IMAGE_PREFIX, kind).into_iter().map(|version| Image {
         package: format!("{IMAGE_PREFIX}{version}"),
         config: config(&version),
         version,
     });
     let mut images: Vec<Image> = new.collect();
-    let old = versions_of(names, OLD_IMAGE_PREFIX, arch);
+    let old = versions_of(names, OLD_IMAGE_PREFIX, kind);
     for version in old
         .into_iter()
         .filter(|version| images.iter().all(|image| image.version != *version))
@@ -128,13 +143,16 @@ fn series_of(images: &[Image]) -> Vec<String> {
     series
 }
 
-/// The directory appears whole or not at all.
-fn keep(cache: &Path, version: &str, image: &Path, config: Option<&Path>) -> Result<(), VmError> {
+/// Copies an image and what belongs to it. The directory appears whole or not at all.
+fn keep(cache: &Path, version: &str, image: &Path, beside: &[Option<PathBuf>]) -> Result<(), VmError> {
     let doing = || VmError::system(format!("keeping the kernel in {}", cache.display()));
     let folder = tempfile::tempdir_in(cache).map_err(doing())?;
     fs::copy(image, folder.path().join("vmlinuz")).map_err(doing())?;
-    if let Some(config) = config {
-        fs::copy(config, folder.path().join("config")).map_err(doing())?;
+    for from in beside.iter().flatten() {
+        // Older packages have the version behind a name.
+        let is_config = from.file_name().is_some_and(|name| name.to_string_lossy().starts_with("config"));
+        let name = if is_config { "config" } else { FREQUENCY_DRIVER };
+        fs::copy(from, folder.path().join(name)).map_err(doing())?;
     }
     let place = cache.join(version);
     if place.exists() {
@@ -148,9 +166,9 @@ fn keep(cache: &Path, version: &str, image: &Path, config: Option<&Path>) -> Res
 }
 
 /// Versions of which there is both an image and a configuration, the newest first.
-fn versions(names: &str, arch: Arch) -> Vec<String> {
-    let configs = versions_of(names, CONFIG_PREFIX, arch);
-    let mut versions: Vec<String> = versions_of(names, IMAGE_PREFIX, arch)
+fn versions(names: &str, kind: Kind) -> Vec<String> {
+    let configs = versions_of(names, CONFIG_PREFIX, kind);
+    let mut versions: Vec<String> = versions_of(names, IMAGE_PREFIX, kind)
         .into_iter()
         .filter(|version| configs.contains(version))
         .collect();
@@ -159,11 +177,10 @@ fn versions(names: &str, arch: Arch) -> Vec<String> {
 }
 
 /// The versions of the packages whose names begin like that.
-fn versions_of(names: &str, prefix: &str, arch: Arch) -> Vec<String> {
-    let flavour = arch.facts().kernel_flavour;
+fn versions_of(names: &str, prefix: &str, kind: Kind) -> Vec<String> {
     let version = |line: &str| Some(line.trim().strip_prefix(prefix)?.to_owned());
     let is_version =
-        |text: &String| text.ends_with(flavour) && text.starts_with(|letter: char| letter.is_ascii_digit());
+        |text: &String| kind.has(text) && text.starts_with(|letter: char| letter.is_ascii_digit());
     names.lines().filter_map(version).filter(is_version).collect()
 }
 
@@ -191,6 +208,11 @@ fn found(folder: &Path, name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Arch;
+
+    fn of(arch: Arch) -> Kind {
+        Kind::small(arch)
+    }
 
     #[test]
     fn only_versions_with_image_and_configuration_count() {
@@ -199,10 +221,13 @@ mod tests {
             linux-binary-unsigned-7.11.0+deb13-cloud-amd64\nlinux-base-7.11.0+deb13-cloud-amd64\n\
             linux-binary-6.19.6+deb13-cloud-amd64\nlinux-base-cloud-amd64\nlinux-binary-cloud-amd64\n\
             linux-binary-7.12.0-amd64\nlinux-base-7.12.0-amd64\n";
-        assert_eq!(versions(names, Arch::X86_64), ["7.10.4+deb13-cloud-amd64", "7.2.13+deb14-cloud-amd64"]);
-        assert!(versions("", Arch::X86_64).is_empty() && versions(names, Arch::Arm64).is_empty());
+        assert_eq!(
+            versions(names, of(Arch::X86_64)),
+            ["7.10.4+deb13-cloud-amd64", "7.2.13+deb14-cloud-amd64"]
+        );
+        assert!(versions("", of(Arch::X86_64)).is_empty() && versions(names, of(Arch::Arm64)).is_empty());
         let names = names.replace("amd64", "arm64");
-        assert_eq!(versions(&names, Arch::Arm64)[0], "7.10.4+deb13-cloud-arm64");
+        assert_eq!(versions(&names, of(Arch::Arm64))[0], "7.10.4+deb13-cloud-arm64");
     }
 
     #[test]
@@ -211,7 +236,7 @@ mod tests {
             linux-image-6.12.117+deb13-cloud-amd64-dbg\nlinux-image-6.12.117+deb13-cloud-amd64-unsigned\n\
             linux-image-cloud-amd64\nlinux-image-7.3.4+deb13-cloud-amd64\nlinux-binary-7.3.4+deb13-cloud-amd64\n\
             linux-base-7.3.4+deb13-cloud-amd64\nlinux-binary-7.0.13+deb13-cloud-amd64\n";
-        let images = images(names, Arch::X86_64);
+        let images = images(names, of(Arch::X86_64));
         let found: Vec<(&str, bool)> =
             images.iter().map(|image| (image.package.as_str(), image.config.is_some())).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! How the configurations of two kernels differ, as far as it can change what a switch costs.
 
-use super::{is_of, kernels_folder, names_in, version_of};
+use super::{Kind, is_of, kernels_folder, names_in, version_of};
 use crate::arch::Arch;
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,22 +85,24 @@ fn options(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.trim_end().strip_prefix("CONFIG_")?.split_once('=')).collect()
 }
 
-/// How the configurations of two kernels of one architecture differ that were given as files or by version; absent where one is not here.
-pub fn config_diff(arch: Arch, old: &Path, new: &Path) -> Option<ConfigDiff> {
+/// How the configurations of two kernels of one architecture differ that were given as files or by version; absent where one is not here. `energy_model`:
+/// whether their guests have one.
+pub fn config_diff(arch: Arch, energy_model: bool, old: &Path, new: &Path) -> Option<ConfigDiff> {
+    let kind = Kind::of(arch, energy_model);
     let text = |kernel: &Path| {
-        super::config::places(&image_of(arch, kernel)?)
+        super::config::places(&image_of(kind, kernel)?)
             .into_iter()
             .find_map(|place| fs::read_to_string(place).ok())
     };
     Some(ConfigDiff::of(&text(old)?, &text(new)?))
 }
 
-fn image_of(arch: Arch, kernel: &Path) -> Option<PathBuf> {
+fn image_of(kind: Kind, kernel: &Path) -> Option<PathBuf> {
     let Some(version) = version_of(kernel).filter(|_| !kernel.exists()) else {
         return Some(kernel.to_owned());
     };
     let cache = kernels_folder().ok()?;
-    let name = names_in(&cache, arch).into_iter().find(|name| is_of(name, version))?;
+    let name = names_in(&cache, kind).into_iter().find(|name| is_of(name, version))?;
     Some(cache.join(name).join("vmlinuz"))
 }
 
@@ -128,8 +130,8 @@ mod tests {
             fs::write(folder.path().join(format!("vmlinuz-{version}")), "").unwrap();
         }
         let image = |version: &str| folder.path().join(format!("vmlinuz-{version}"));
-        let found = config_diff(Arch::X86_64, &image("6.1"), &image("6.2")).unwrap();
+        let found = config_diff(Arch::X86_64, false, &image("6.1"), &image("6.2")).unwrap();
         assert_eq!(found.matters, [("HZ".to_owned(), "250".to_owned(), "300".to_owned())]);
-        assert_eq!(config_diff(Arch::X86_64, &image("6.1"), &image("6.3")), None);
+        assert_eq!(config_diff(Arch::X86_64, false, &image("6.1"), &image("6.3")), None);
     }
 }

@@ -6,15 +6,17 @@
 #include "cpumask.h"
 
 /*
- * The loader first looks through the preprocessed text for maps (SWTCH_SEC) and settings of the kernel (SWTCH_KCONFIG), and says
- * SWTCH_SCAN then.
+ * The loader first looks through the preprocessed text for maps (SWTCH_SEC), settings of the kernel (SWTCH_KCONFIG) and pointers to its
+ * objects (SWTCH_KPTR), and says SWTCH_SCAN then.
  */
 #ifdef SWTCH_SCAN
 #define SEC(name) SWTCH_SEC(name)
 #define __kconfig SWTCH_KCONFIG
+#define __kptr SWTCH_KPTR
 #else
 #define SEC(name) __attribute__((used))
 #define __kconfig
+#define __kptr
 #endif
 
 #define __uint(name, val) int (*name)[val]
@@ -22,7 +24,6 @@
 #define __array(name, val) __typeof__(val) *name[]
 #define __ulong(name, val) unsigned long name
 #define __ksym
-#define __kptr
 #define __kptr_untrusted
 #define __percpu_kptr
 #define __arena

@@ -101,6 +101,8 @@ const u64 swtch_description[] = {
 	sizeof(struct bpf_iter_scx_dsq),
 	sizeof(struct bpf_timer),
 	sizeof(struct swtch_map),
+	sizeof(struct swtch_kptr),
+	sizeof(struct swtch_member),
 };
 
 #endif

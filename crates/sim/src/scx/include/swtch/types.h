@@ -289,6 +289,19 @@ struct swtch_map {
 	const char *name;
 };
 
+/* What it says of a pointer to an object of the kernel in a map's values. */
+struct swtch_kptr {
+	void *map;
+	u32 offset;
+};
+
+/* What it says of a member of a variable that user space sets. */
+struct swtch_member {
+	void *at;
+	u64 bytes;
+	const char *name;
+};
+
 enum {
 	SCX_OPS_NAME_LEN = 128,
 	SCX_SLICE_DFL = 20 * 1000 * 1000,
