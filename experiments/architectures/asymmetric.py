@@ -1,11 +1,12 @@
-"""Which CPUs schedulers use where some are fast and some are slow, what gets done, and the energy that takes by the kernel's own model.
+"""Which CPUs schedulers use where some are fast and some are slow, and the energy that takes by the kernel's own model.
 
     tools/setup dist && cargo xtask dist --arch aarch64 programs
     python experiments/architectures/asymmetric.py [--scheduler NAME...] [--seconds N] [--json FILE]
 
 Each scheduler has an arm64 guest whose instructions are counted (`swtch vm --deterministic --machine 2f4s`), so the figures are the same wherever it runs.
 The kernel knows two fast and four slow CPUs; the slow ones are held up. `stock` is the kernel's scheduler, which knows what each CPU can do;
-`stock-energy` is the same with an energy model, as behind any other name. Further schedulers lie as `scx_NAME` in target/dist/aarch64. Prints Markdown.
+`stock-energy` is the same with an energy model, as behind any other name. Further schedulers lie as `scx_NAME` in target/dist/aarch64.
+Work and energy are from the time on each kind of CPU: how fast emulated CPUs are depends on what the others do. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -63,14 +64,12 @@ class Row:
 
     scheduler: str
     load: str
-    turns: int
-    """What got done, in thousands of turns."""
     in_time: float
     """The share of periods whose work was over before the next one."""
     fast: float
     """The share of the time in which tasks ran that was on fast CPUs."""
-    energy_mj: float
-    """The time on each CPU times what one takes, and so without what idle CPUs take."""
+    energy: float
+    """What that time takes, mW, by what it gets done, of a fast CPU's: both go by each CPU's capacity. Without what idle CPUs take."""
 
 
 class Failed(RuntimeError):
@@ -82,27 +81,29 @@ def run_times(text: str) -> list[int]:
     return [int(line.split()[7]) for line in text.splitlines() if re.match(r"cpu\d", line)]
 
 
-def found(said: str) -> tuple[int, float]:
-    """What a load got done, and its share of periods in time, by what it printed."""
-    figures = re.fullmatch(r"(\d+) thousand turns; (\d+) of (\d+) periods in time\s*", said)
+def in_time_of(said: str) -> float:
+    """A load's share of periods in time, by what it printed."""
+    figures = re.fullmatch(r"\d+ thousand turns; (\d+) of (\d+) periods in time\s*", said)
     if not figures:
         raise Failed(f"a load printed no figures: {said.strip()[-200:]!r}")
-    turns, in_time, periods = map(int, figures.groups())
-    return turns, in_time / periods
+    in_time, periods = map(int, figures.groups())
+    return in_time / periods
 
 
 def rows_of(scheduler: str, out: Path) -> list[Row]:
     """What a guest left."""
-    capacities = [int(line) for line in (out / "capacities").read_text().split()]
-    power = [LARGEST_POWER_MW * (capacity / LARGEST_CAPACITY) ** 2 for capacity in capacities]
+    capacities = [int(line) / LARGEST_CAPACITY for line in (out / "capacities").read_text().split()]
     rows = []
     for number, load in enumerate(LOADS_EACH_RUN):
         before, after = (run_times((out / f"{number}.{when}").read_text()) for when in ("before", "after"))
-        ran_s = [(later - earlier) / 1e9 for earlier, later in zip(before, after, strict=True)]
-        energy = sum(seconds * milliwatts for seconds, milliwatts in zip(ran_s, power, strict=True))
-        fast = sum(ran_s[cpu] for cpu in FAST) / sum(ran_s)
-        turns, in_time = found((out / f"{number}.said").read_text())
-        rows.append(Row(scheduler, load, turns, in_time, fast, energy))
+        ran = [later - earlier for earlier, later in zip(before, after, strict=True)]
+        energy = sum(
+            ns * LARGEST_POWER_MW * capacity**2 for ns, capacity in zip(ran, capacities, strict=True)
+        )
+        done = sum(ns * capacity for ns, capacity in zip(ran, capacities, strict=True))
+        fast = sum(ran[cpu] for cpu in FAST) / sum(ran)
+        in_time = in_time_of((out / f"{number}.said").read_text())
+        rows.append(Row(scheduler, load, in_time, fast, energy / done))
     return rows
 
 
@@ -140,7 +141,7 @@ def table(rows: list[Row]) -> str:
         by_scheduler: dict[str, list[Row]] = {}
         for row in (row for row in rows if row.load == load):
             by_scheduler.setdefault(row.scheduler, []).append(row)
-        energy = {name: median(row.energy_mj / row.turns for row in of) for name, of in by_scheduler.items()}
+        energy = {name: median(row.energy for row in of) for name, of in by_scheduler.items()}
         for name, of in by_scheduler.items():
             fast = sorted(100 * row.fast for row in of)
             time = f"{median(fast):.0f} % ({fast[0]:.0f} to {fast[-1]:.0f})"

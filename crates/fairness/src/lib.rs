@@ -10,7 +10,7 @@
 //! by its weight ([`Cores::entitle`]).
 //!
 //! Modules: `cores` and `core_types` (machines), `demand` (weights and threads), `policy`, `allocate` (speedups to shares), `least_share`, `linear` (linear programs),
-//! `guaranteed`, `metrics`, `solution`, `error`.
+//! `similar_kinds`, `guaranteed`, `metrics`, `solution`, `error`.
 //!
 //! ```
 //! use swtch_fairness::{Allocator, Cores, Ddof, Metrics, Policy, performance};

@@ -36,8 +36,9 @@ pub(crate) fn groups(all: &[One<'_>], similarity: f64) -> Vec<Vec<usize>> {
     left.sort_by_key(|place| Reverse(all[*place].performance.to_bits()));
     let mut groups = Vec::new();
     while let Some(first) = left.first().copied().filter(|first| all[*first].performance > 1.0 + ROUNDING) {
-        let (group, others) =
-            left.into_iter().partition(|place| all[*place].is_like(&all[first], similarity));
+        // With a similarity of 0 it is like none, not even itself.
+        let joins = |place: &usize| *place == first || all[*place].is_like(&all[first], similarity);
+        let (group, others) = left.into_iter().partition(joins);
         groups.push(group);
         left = others;
     }
@@ -72,6 +73,7 @@ mod tests {
         let all = [one(&slow, 0.85), one(&like, 0.9), one(&fast, 1.3), one(&other, 1.1), one(&slow, 0.9)];
         assert_eq!(groups(&all, 0.2), [vec![2, 1], vec![3]]);
         assert!(groups(&all[..2], 0.2).is_empty(), "none has more");
+        assert_eq!(groups(&all, 0.0), [vec![2], vec![3]]);
         assert_eq!(groups(&all, 10.0), [vec![2, 3, 1, 4, 0]]);
     }
 

@@ -181,7 +181,7 @@ fn three_kinds_are_shared_as_the_linear_program_says() {
         }
     }
     // A rule for two kinds takes all but the fastest for slow.
-    let rule = Rule::from_name("similar-min-fair").unwrap();
+    let rule = Rule::from_name("equal-slowdown").unwrap();
     let (fast, _): (Vec<f64>, Vec<f64>) =
         times(Asymmetric::new(rule, known()), &counts, &apps).iter().map(|row| (row[0], row[1])).unzip();
     let speedups: Vec<f64> = speeds.iter().map(|speeds| speeds[0]).collect();

@@ -8,7 +8,6 @@ pub use config_diff::{ConfigDiff, config_diff};
 
 use crate::arch::Arch;
 use crate::error::VmError;
-use crate::spec::Spec;
 use config::Config;
 use std::cmp::Ordering;
 use std::env;
@@ -68,11 +67,24 @@ impl Kind {
     }
 }
 
+/// What the kernel of a guest is to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) arch: Arch,
+    /// A file or a version.
+    pub(crate) given: Option<&'a Path>,
+    /// It must have sched_ext.
+    pub(crate) sched_ext: bool,
+    /// It must make an energy model of the CPUs.
+    pub(crate) energy_model: bool,
+    /// A newer one than those in the cache is looked for.
+    pub(crate) update: bool,
+}
+
 /// The kernel to boot. `tell` hears of a download.
-pub(crate) fn choose(spec: &Spec, mut tell: impl FnMut(&str)) -> Result<Kernel, VmError> {
-    let Spec { energy_model, update, .. } = *spec;
-    let (given, sched_ext) = (spec.kernel.as_deref(), !spec.scheduler.is_empty());
-    let kind = Kind::of(spec.arch, energy_model);
+pub(crate) fn choose(wanted: Wanted<'_>, mut tell: impl FnMut(&str)) -> Result<Kernel, VmError> {
+    let Wanted { arch, given, sched_ext, energy_model, update } = wanted;
+    let kind = Kind::of(arch, energy_model);
     let version = given.filter(|given| !given.exists()).and_then(version_of);
     if let (Some(image), None) = (given, version) {
         return check_given(image, sched_ext, kind);

@@ -10,7 +10,7 @@ use crate::guest_paths::{GuestPaths, USUAL_PATH};
 use crate::guest_result::GuestResult;
 use crate::icount_barrier::IcountBarrier;
 use crate::kept_boot::{self, KeptBoot};
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, Kernel, Wanted};
 use crate::packages;
 use crate::qemu::{self, Accelerator, Files};
 use crate::session::{End, Session};
@@ -58,7 +58,14 @@ pub fn run(
     let packed = pack(spec, first_process, root.as_deref(), &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
     GuestResult::new(&spec.fetch, &back)?;
-    let kernel = kernel::choose(spec, &mut tell)?;
+    let wanted = Wanted {
+        arch: spec.arch,
+        given: spec.kernel.as_deref(),
+        sched_ext: !spec.scheduler.is_empty(),
+        energy_model: spec.energy_model,
+        update: spec.update,
+    };
+    let kernel = kernel::choose(wanted, &mut tell)?;
     let folder = tempfile::Builder::new()
         .prefix("swtch-vm-")
         .tempdir()

@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn policies_for_two_kinds_are_refused_with_a_way_out() {
-        for name in ["similar-min-fair", "equal-speedup"] {
+        for name in ["equal-slowdown", "equal-speedup"] {
             let policy = Policy::from_name(name).unwrap();
             let error =
                 Controller::new(&COUNTS, policy, MeasuredSpeedups(Vec::new())).err().unwrap().to_string();

@@ -13,7 +13,7 @@ pub(crate) const LEAST_SHARE: f64 = 0.04;
 pub enum SharingError {
     /// The policy knows two kinds.
     #[error(
-        "{policy} is defined for two kinds of cores, and there are {kinds}; use min-fair, max-perf, max-fair, uni-fair or r-fair, or name the fast ones and call all others slow: --fast 0-1"
+        "{policy} is defined for two kinds of cores, and there are {kinds}; use min-fair, similar-min-fair, max-perf, max-fair, uni-fair or r-fair, or name the fast ones and call all others slow: --fast 0-1"
     )]
     TwoKindsOnly {
         /// Which.

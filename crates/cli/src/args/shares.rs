@@ -42,7 +42,7 @@ pub(crate) struct SharesArgs {
     /// Threads of each application [default: 1]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(crate) threads: Vec<u32>,
-    /// The policy that shares the cores; with --types all but similar-min-fair, equal-speedup and equal-slowdown
+    /// The policy that shares the cores; with --types all but equal-speedup and equal-slowdown
     #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = NamesOf(policies).try_map(|name| Policy::from_name(&name)))]
     pub(crate) policy: Policy,
     /// Least performance of each application, relative to max-fair (min-fair, similar-min-fair, uni-fair) [default: 0.85; uni-fair: 0]

@@ -12,20 +12,17 @@ pub(super) fn without_exceptions(assembly: &str) -> String {
     }
     let mut whole = String::with_capacity(assembly.len() + assembly.len() / 16);
     for (number, line) in assembly.lines().enumerate() {
-        match division(line) {
-            Some((size, divisor)) => {
-                let (quotient, rest) = if size == 'q' { ("%rax", "%rdx") } else { ("%eax", "%edx") };
-                let _ = writeln!(
-                    whole,
-                    "\tcmp{size}\t$0, {divisor}\n\tjne\t.Lswtch_divides_{number}\n\tmov{size}\t{quotient}, {rest}\n\txorl\t%eax, %eax\n\
-                     \tjmp\t.Lswtch_divided_{number}\n.Lswtch_divides_{number}:\n{line}\n.Lswtch_divided_{number}:"
-                );
-            }
-            None => {
-                whole.push_str(line);
-                whole.push('\n');
-            }
-        }
+        let Some((size, divisor)) = division(line) else {
+            whole.push_str(line);
+            whole.push('\n');
+            continue;
+        };
+        let (quotient, rest) = if size == 'q' { ("%rax", "%rdx") } else { ("%eax", "%edx") };
+        let _ = writeln!(
+            whole,
+            "\tcmp{size}\t$0, {divisor}\n\tjne\t.Lswtch_divides_{number}\n\tmov{size}\t{quotient}, {rest}\n\txorl\t%eax, %eax\n\
+             \tjmp\t.Lswtch_divided_{number}\n.Lswtch_divides_{number}:\n{line}\n.Lswtch_divided_{number}:"
+        );
     }
     whole
 }

@@ -131,11 +131,15 @@ impl Loaded {
             let table = map_scan::members_name(number);
             let count = self.symbol_bytes(&table)? / size_of::<MemberDescription>();
             let members: *const MemberDescription = self.address(&table).ok()?.cast();
-            // SAFETY: within the table; map_scan.rs has written it. The names are texts of it, but that of the last entry, which is null.
+            // SAFETY: within the table; map_scan.rs has written it.
             (0..count).map(|place| unsafe { members.add(place).read() }).find_map(|member| {
-                let is_it = !member.name.is_null()
-                    && unsafe { CStr::from_ptr(member.name) }.to_bytes() == name.as_bytes();
-                is_it.then_some((member.at, member.bytes as usize))
+                // The last entry has none.
+                if member.name.is_null() {
+                    return None;
+                }
+                // SAFETY: a text of the table.
+                let own = unsafe { CStr::from_ptr(member.name) }.to_bytes();
+                (own == name.as_bytes()).then_some((member.at, member.bytes as usize))
             })
         })
     }

@@ -1,4 +1,4 @@
-//! Has the kernel make an energy model of its CPUs: their frequencies come with a driver that is a module.
+//! Has the kernel make an energy model of its CPUs: the driver of their frequencies is a module.
 
 use super::FREQUENCY_DRIVER;
 use crate::protocol::Trouble;
