@@ -153,7 +153,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("--swtch", default="swtch", help="the command")
     parser.add_argument(
         "--scheduler", action="append", help=f"one of them, with its options; {', '.join(SCHEDULERS)}"

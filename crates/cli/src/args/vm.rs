@@ -17,7 +17,7 @@ use swtch_vm::{Arch, Spec};
     swtch vm --deterministic --kernel 6.12 --kernel 7.3 -- hackbench -p -g 1 -l 20\n  \
     swtch vm --arch arm64 --sched flsched -- hackbench -p -g 1 -l 20     another architecture\n  \
     swtch vm --arch arm64 --machine 2f4s -- hackbench -p -g 1 -l 20      two fast and four slow CPUs\n  \
-    swtch vm --arch arm64 --machine 2f4s --energy-model -- stress-ng --cpu 2 --timeout 5s\n\n\
+    swtch vm --arch arm64 --machine 2f4s --energy-model -- hackbench -p -g 1 -l 20     tasks placed by energy\n\n\
     The kernel is that of --kernel, or the newest of Debian's packages with sched_ext, fetched once and\n\
     kept in $XDG_CACHE_HOME/swtch.\n\
     Programs and files that the command names are copied with their libraries; --copy adds other files.\n\
