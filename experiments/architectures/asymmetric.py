@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -22,21 +21,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from paths import ROOT, compiled
+from paths import Failed, compiled, with_programs
 
 SOURCE = Path(__file__).with_name("periodic.c")
-MACHINE = "2f4s"
+ARCH, MACHINE = "arm64", "2f4s"
+PROGRAM = f"{ARCH}/{SOURCE.stem}"
 FAST = (0, 1)
 """The CPUs of the machine that are fast."""
 ENERGY = "-energy"
 """Behind the name of a scheduler whose guest has an energy model."""
 SCHEDULERS = ("stock", "stock-energy", "flsched", "fair --kinds kernel")
 LOADS = {
-    "four that take little, every 16 ms": "./periodic 4 100 16000 {seconds}",
-    "four that take more, every 16 ms": "./periodic 4 400 16000 {seconds}",
-    "two that take much, every 16 ms": "./periodic 2 2000 16000 {seconds}",
-    "two that never sleep": "./periodic 2 100 0 {seconds}",
-    "six that never sleep": "./periodic 6 100 0 {seconds}",
+    "four that take little, every 16 ms": "{program} 4 100 16000 {seconds}",
+    "four that take more, every 16 ms": "{program} 4 400 16000 {seconds}",
+    "two that take much, every 16 ms": "{program} 2 2000 16000 {seconds}",
+    "two that never sleep": "{program} 2 100 0 {seconds}",
+    "six that never sleep": "{program} 6 100 0 {seconds}",
 }
 """By `periodic.c`: how many threads, thousands of turns each time, and how often, us."""
 RUNS = 3
@@ -72,10 +72,6 @@ class Row:
     """What that time takes, mW, by what it gets done, of a fast CPU's: both go by each CPU's capacity. Without what idle CPUs take."""
 
 
-class Failed(RuntimeError):
-    """A guest that did not do what it was to; the text is one line."""
-
-
 def run_times(text: str) -> list[int]:
     """ns for which tasks ran on each CPU, by `/proc/schedstat` (Documentation/scheduler/sched-stats.rst)."""
     return [int(line.split()[7]) for line in text.splitlines() if re.match(r"cpu\d", line)]
@@ -109,21 +105,21 @@ def rows_of(scheduler: str, out: Path) -> list[Row]:
 
 def guest(given: argparse.Namespace, scheduler: str, home: Path) -> list[Row]:
     """Runs all loads in one guest."""
-    loads = [LOADS[load].format(seconds=given.seconds) for load in LOADS_EACH_RUN]
-    compiled(SOURCE, "arm64", home)
-    (home / "arm64" / SOURCE.stem).rename(home / SOURCE.stem)
+    loads = [LOADS[load].format(program=PROGRAM, seconds=given.seconds) for load in LOADS_EACH_RUN]
+    compiled(SOURCE, ARCH, home)
     (home / "loads").write_text("\n".join(loads) + "\n")
     (home / "script.sh").write_text(SCRIPT)
     name, *words = scheduler.split()
     options = ["--energy-model"] if name.endswith(ENERGY) else []
     name = name.removesuffix(ENERGY)
     options += ["--sched", " ".join([name, *words])] if name != "stock" else []
-    command = [given.swtch, "vm", "--arch", "arm64", "--machine", MACHINE, "--deterministic", *options]
-    command += ["--fetch", "out", "--copy", "loads", "--copy", "script.sh", "--copy", SOURCE.stem]
+    command = [given.swtch, "vm", "--arch", ARCH, "--machine", MACHINE, "--deterministic", *options]
+    command += ["--fetch", "out", "--copy", "loads", "--copy", "script.sh", "--copy", PROGRAM]
     # Programs after the end travel because they are named.
     command += ["--", "sh", "-c", ". ./script.sh; exit; cat; mkdir"]
-    environment = {"SWTCH_GUEST_PROGRAMS": str(ROOT / "target/dist/aarch64"), **os.environ}
-    done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
+    done = subprocess.run(
+        command, cwd=home, capture_output=True, text=True, timeout=LIMIT_S, env=with_programs(ARCH)
+    )
     if done.returncode:
         raise Failed(
             f"{scheduler}: {(done.stderr.strip() or done.stdout.strip() or 'no message').splitlines()[-1]}"

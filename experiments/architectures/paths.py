@@ -144,16 +144,20 @@ def compiled(source: Path, arch: str, directory: Path) -> Path:
     return program
 
 
+def with_programs(arch: str) -> dict[str, str]:
+    """An environment in which guests of an architecture have the programs that were built here."""
+    programs = {"arm64": "aarch64"}.get(arch, arch)
+    return {"SWTCH_GUEST_PROGRAMS": str(ROOT / "target/dist" / programs), **os.environ}
+
+
 def guest(arch: str, kernel: str, program: Path, cpus: int, *words: str) -> tuple[str, str]:
     """What the program prints in a guest, and the guest's kernel."""
     swtch = os.environ.get("SWTCH_BIN", str(ROOT / "target/release/swtch"))
     command = [swtch, "vm", "--deterministic", "--arch", arch, "--cpus", str(cpus), "--json"]
     if kernel != "newest":
         command += ["--kernel", kernel]
-    programs = {"arm64": "aarch64"}.get(arch, arch)
-    environment = {"SWTCH_GUEST_PROGRAMS": str(ROOT / "target/dist" / programs), **os.environ}
     command += ["--timeout", f"{LIMIT_S}s", "--boot-timeout", f"{LIMIT_S}s", "--", str(program), *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=with_programs(arch))
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     said = "".join(e["text"] for e in events if e["event"] == "output" and e["stream"] == "stdout")
     booted = next((e["kernel"] for e in events if e["event"] == "booted"), None)

@@ -122,8 +122,9 @@ class Served:
 
     def _quota(self) -> str:
         """What the kernel has counted of the quota of the server's cgroup, where there is one."""
-        with contextlib.suppress(OSError, AssertionError, IndexError):
-            assert self.process
+        if self.process is None:
+            return "not known"
+        with contextlib.suppress(OSError, IndexError):
             groups = Path(f"/proc/{self.process.pid}/cgroup").read_text().splitlines()
             named = [line.split(":") for line in groups]
             paths = [path for _, controllers, path in named if "cpu" in controllers.split(",")]

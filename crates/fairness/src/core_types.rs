@@ -282,9 +282,7 @@ impl CoreTypes {
 
     /// What each achieves with these shares of its own time.
     fn performance(&self, entitled: &Entitlements, shares: &[Vec<f64>]) -> Vec<f64> {
-        let of = |((speeds, own), equal): ((&Vec<f64>, &Vec<f64>), &Vec<f64>)| {
-            rate(speeds, own) / rate(speeds, equal)
-        };
+        let of = |((speeds, own), equal): ((&Vec<f64>, &Vec<f64>), &Vec<f64>)| achieved(speeds, own, equal);
         self.speeds.iter().zip(shares).zip(&entitled.shares).map(of).collect()
     }
 
@@ -311,15 +309,11 @@ impl CoreTypes {
                 continue;
             }
             let alike = alike(&group, &all, &shares);
-            let after = |place: usize| {
-                rate(&self.speeds[place], &alike) / rate(&self.speeds[place], &entitled.shares[place])
-            };
+            let after = |place: usize| achieved(&self.speeds[place], &alike, &entitled.shares[place]);
             let way = |place: &usize| part_of_the_way(before[*place], after(*place), min_fairness);
             let part = if published { 1.0 } else { group.iter().map(way).fold(1.0, f64::min) };
             for place in group {
-                for (share, alike) in shares[place].iter_mut().zip(&alike) {
-                    *share += part * (alike - *share);
-                }
+                shares[place] = mixed_row(&alike, &shares[place], part);
             }
         }
         shares
@@ -346,10 +340,19 @@ fn rate(speeds: &[f64], shares: &[f64]) -> f64 {
     speeds.iter().zip(shares).map(|(speed, share)| speed * share).sum()
 }
 
+/// What an application achieves with shares of its own time, relative to what it is entitled to.
+fn achieved(speeds: &[f64], own: &[f64], entitled: &[f64]) -> f64 {
+    rate(speeds, own) / rate(speeds, entitled)
+}
+
 /// So much of the first and the rest of the second, entry by entry.
 fn mixed(first: &[Vec<f64>], second: &[Vec<f64>], part: f64) -> Vec<Vec<f64>> {
-    let entry = |(one, other): (&f64, &f64)| part * one + (1.0 - part) * other;
-    first.iter().zip(second).map(|(one, other)| one.iter().zip(other).map(entry).collect()).collect()
+    first.iter().zip(second).map(|(one, other)| mixed_row(one, other, part)).collect()
+}
+
+/// The same of one application's.
+fn mixed_row(first: &[f64], second: &[f64], part: f64) -> Vec<f64> {
+    first.iter().zip(second).map(|(one, other)| part * one + (1.0 - part) * other).collect()
 }
 
 /// The program as moves. At first every task spends all of its free time on the kind of core where it is fastest. A variable is the time

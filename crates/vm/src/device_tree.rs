@@ -5,6 +5,8 @@
 //! energy model from frequencies, voltages and `dynamic-power-coefficient` (Documentation/power/energy-model.rst; drivers/opp/of.c). Each kind of CPU has one
 //! frequency, since an emulated CPU cannot run at another.
 
+use crate::spec::{LARGEST_CAPACITY, kinds};
+
 /// First of a tree's file.
 const MAGIC: u32 = 0xd00d_feed;
 const HEADER_WORDS: usize = 10;
@@ -26,7 +28,6 @@ const VOLTAGE_UV: u32 = 1_000_000;
 /// What a CPU of the largest capacity takes, uW/MHz/V^2, and how it falls with capacity: the Cortex-A72 and A53 of Rockchip's RK3399 have 436 at 1024
 /// and 100 at 485 (arch/arm64/boot/dts/rockchip/rk3399.dtsi, Linux 6.12), and 436 times the square of 485/1024 is 98.
 const LARGEST_COEFFICIENT: f64 = 436.0;
-const LARGEST_CAPACITY: f64 = 1024.0;
 
 /// The tree with a capacity and an energy model for each CPU, in the order of their numbers. The error is what is wrong with the tree.
 pub(crate) fn with_capacities(tree: &[u8], capacities: &[u32]) -> Result<Vec<u8>, String> {
@@ -39,9 +40,8 @@ pub(crate) fn with_capacities(tree: &[u8], capacities: &[u32]) -> Result<Vec<u8>
         return Err(format!("it has {} CPUs, and {} capacities are given", cpus.len(), capacities.len()));
     }
     cpus.sort_by_key(|cpu| cpu.address);
-    let mut kinds: Vec<u32> = capacities.to_vec();
-    kinds.sort_unstable();
-    kinds.dedup();
+    let mut kinds = kinds(capacities);
+    kinds.reverse();
     let table = |capacity: u32| FIRST_TABLE + kinds.partition_point(|kind| *kind < capacity) as u32;
     let mut added: Vec<(usize, Vec<u8>)> = Vec::new();
     for (cpu, capacity) in cpus.iter().zip(capacities.iter().copied()) {
@@ -84,7 +84,7 @@ impl Writer {
 
     /// What a CPU's node has besides.
     fn cpu(&mut self, capacity: u32, table: u32) -> Vec<u8> {
-        let share = f64::from(capacity) / LARGEST_CAPACITY;
+        let share = f64::from(capacity) / f64::from(LARGEST_CAPACITY);
         let coefficient = (LARGEST_COEFFICIENT * share * share).round().max(1.0) as u32;
         [
             self.property("capacity-dmips-mhz", &words(&[capacity])),

@@ -173,7 +173,7 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(cache.join("swtch"))
 }
 
-/// What is in the cache of this kind, the newest first.
+/// The versions of this kind that the cache has, the newest first.
 fn names_in(cache: &Path, kind: Kind) -> Vec<String> {
     let entries = fs::read_dir(cache).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();

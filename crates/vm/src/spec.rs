@@ -11,7 +11,7 @@ use swtch_units::{CpuId, CpuList};
 /// The most CPUs that QEMU's `pc` machine has; `virt` has more.
 const MOST_CPUS: u32 = 255;
 /// What a CPU of the fastest kind can do (`SCHED_CAPACITY_SCALE` of Linux).
-const LARGEST_CAPACITY: u32 = 1024;
+pub(crate) const LARGEST_CAPACITY: u32 = 1024;
 /// A CPU that is held up for all but a hundredth is as good as dead.
 const LEAST_CAPACITY: u32 = 11;
 /// Less does not boot Debian's kernel with a program of any size.
@@ -174,9 +174,7 @@ impl Spec {
 
     /// The CPUs that are slowed down and how many times, as `swtch slow` takes them: `2-5=3.495`.
     pub(crate) fn slowed(&self) -> Vec<String> {
-        let mut kinds: Vec<u32> = self.capacities.clone();
-        kinds.sort_unstable_by(|left, right| right.cmp(left));
-        kinds.dedup();
+        let kinds = kinds(&self.capacities);
         let of_kind = |kind: &u32| {
             let cpus = self.capacities.iter().zip(0..).filter(|(capacity, _)| *capacity == kind);
             let cpus: CpuList = cpus.map(|(_, cpu)| CpuId::new(cpu)).collect();
@@ -184,6 +182,14 @@ impl Spec {
         };
         kinds.iter().filter(|kind| **kind < LARGEST_CAPACITY).map(of_kind).collect()
     }
+}
+
+/// Each capacity once, the largest first.
+pub(crate) fn kinds(capacities: &[u32]) -> Vec<u32> {
+    let mut kinds = capacities.to_vec();
+    kinds.sort_unstable_by(|left, right| right.cmp(left));
+    kinds.dedup();
+    kinds
 }
 
 #[cfg(test)]

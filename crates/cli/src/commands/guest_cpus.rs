@@ -9,14 +9,16 @@ use swtch_sim::spec::Spec as SimSpec;
 use swtch_topology::Host;
 use swtch_vm::Spec;
 
-/// Gives a guest the CPUs of a machine, where one was named.
+/// Gives guests the CPUs of a machine, where one was named.
 ///
 /// # Errors
 /// When there is no such machine, or the specification with it cannot be read.
-pub(crate) fn with_cpus(spec: &mut Spec, machine: Option<&str>) -> anyhow::Result<()> {
-    if let Some(machine) = machine {
-        spec.capacities = capacities(machine)?;
-        spec.cpus = spec.capacities.len() as u32;
+pub(crate) fn give_cpus(specs: &mut [Spec], machine: Option<&str>) -> anyhow::Result<()> {
+    let Some(machine) = machine else { return Ok(()) };
+    let capacities = capacities(machine)?;
+    for spec in specs {
+        spec.cpus = capacities.len() as u32;
+        spec.capacities.clone_from(&capacities);
     }
     Ok(())
 }

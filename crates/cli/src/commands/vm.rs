@@ -1,6 +1,6 @@
 //! `swtch vm`.
 
-use super::guest_cpus::with_cpus;
+use super::guest_cpus::give_cpus;
 use super::own_program::{search_path_for, with_own_program};
 use super::sched::usage;
 use crate::args::vm::VmArgs;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut specs = args.specs(&args.command);
-    for spec in &mut specs {
-        with_cpus(spec, args.machine.as_deref())?;
+    give_cpus(&mut specs, args.machine.as_deref())?;
+    for spec in &specs {
         // Before anything is searched for, and the first guest boots.
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }

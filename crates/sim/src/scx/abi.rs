@@ -225,6 +225,7 @@ pub(super) struct BpfTimer {
 }
 
 /// A map, as the end of a generated file describes it.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct MapDescription {
     pub(super) map: *mut c_void,
@@ -236,6 +237,7 @@ pub(super) struct MapDescription {
 }
 
 /// A pointer to an object of the kernel in a map's values, likewise.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct KptrDescription {
     pub(super) map: *mut c_void,
@@ -243,6 +245,7 @@ pub(super) struct KptrDescription {
 }
 
 /// A member of a variable that user space sets, likewise.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct MemberDescription {
     pub(super) at: *mut u8,

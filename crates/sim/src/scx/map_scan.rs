@@ -84,8 +84,7 @@ fn members(text: &str) -> String {
         let Some((body, rest)) = inside.split_once('}').filter(|(body, _)| !body.contains('{')) else {
             continue;
         };
-        let name =
-            rest.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        let name = rest.trim_start().split(is_no_letter).next().unwrap_or_default();
         for declared in
             body.split(';').filter(|declared| !name.is_empty() && !declared.contains(['*', ':', ',']))
         {
@@ -108,16 +107,7 @@ fn kptrs(text: &str) -> Vec<(&str, &str)> {
             .split(';')
             .next()?
             .trim_matches(|c: char| c == '*' || c.is_whitespace());
-        let mut depth = 0;
-        let opens = text[..at].char_indices().rev().find(|(_, c)| {
-            depth += match c {
-                '}' => 1,
-                '{' => -1,
-                _ => 0,
-            };
-            depth < 0
-        });
-        let before = text[..opens?.0].trim_end();
+        let before = text[..opens(&text[..at])?].trim_end();
         let (rest, tag) = before.rsplit_once(char::is_whitespace)?;
         rest.trim_end().ends_with("struct").then_some((tag, member))
     };
@@ -129,25 +119,32 @@ fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
     // A map that several sources of an object declare is weak.
     let before = before.trim_end();
     let before = before.strip_suffix("__attribute__((weak))").unwrap_or(before).trim_end();
-    let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    let name_at = before.rfind(is_no_letter).map_or(0, |at| at + 1);
     let (rest, name) = before.split_at(name_at);
     let rest = rest.trim_end();
     let unknown = || (name.to_owned(), "its struct is not declared with it".to_owned());
-    if !rest.ends_with('}') {
-        return Err(unknown());
-    }
+    let inside = rest.strip_suffix('}').ok_or_else(unknown)?;
+    let at = opens(inside).ok_or_else(unknown)?;
+    Ok((name, &inside[at + 1..]))
+}
+
+/// Where the brace is that the end of a text is inside of.
+fn opens(text: &str) -> Option<usize> {
     let mut depth = 0;
-    for (at, c) in rest.char_indices().rev() {
-        match c {
-            '}' => depth += 1,
-            '{' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Ok((name, &rest[at + 1..rest.len() - 1]));
-        }
-    }
-    Err(unknown())
+    let found = text.char_indices().rev().find(|(_, c)| {
+        depth += match c {
+            '}' => 1,
+            '{' => -1,
+            _ => 0,
+        };
+        depth < 0
+    });
+    found.map(|(at, _)| at)
+}
+
+/// Whether it ends a name.
+fn is_no_letter(c: char) -> bool {
+    !c.is_alphanumeric() && c != '_'
 }
 
 /// Definitions of the kernel's settings that the source names (`extern unsigned CONFIG_HZ __kconfig`): zero until the loader sets them.
@@ -156,7 +153,7 @@ fn settings(text: &str) -> String {
     for (at, _) in text.match_indices("SWTCH_KCONFIG") {
         let before = text[..at].trim_end();
         let before = before.trim_end_matches(|c: char| c == ']' || c == '[' || c.is_ascii_digit());
-        let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        let name_at = before.rfind(is_no_letter).map_or(0, |at| at + 1);
         let name = &before[name_at..];
         if !name.is_empty() {
             let _ = writeln!(definitions, "__typeof__({name}) {name};");

@@ -129,19 +129,22 @@ impl Loaded {
         }
         (0..MOST_SOURCES).find_map(|number| {
             let table = map_scan::members_name(number);
-            let count = self.symbol_bytes(&table)? / size_of::<MemberDescription>();
-            let members: *const MemberDescription = self.address(&table).ok()?.cast();
-            // SAFETY: within the table; map_scan.rs has written it.
-            (0..count).map(|place| unsafe { members.add(place).read() }).find_map(|member| {
-                // The last entry has none.
-                if member.name.is_null() {
-                    return None;
-                }
+            let members = self.entries(&table, |member: &MemberDescription| member.name.is_null()).ok()?;
+            let is_it = |member: &&MemberDescription| {
                 // SAFETY: a text of the table.
-                let own = unsafe { CStr::from_ptr(member.name) }.to_bytes();
-                (own == name.as_bytes()).then_some((member.at, member.bytes as usize))
-            })
+                unsafe { CStr::from_ptr(member.name) }.to_bytes() == name.as_bytes()
+            };
+            members.iter().find(is_it).map(|member| (member.at, member.bytes as usize))
         })
+    }
+
+    /// The entries of a table that map_scan.rs has written, without the last one, which is null; none where there is no such table.
+    fn entries<T: Copy>(&self, table: &str, is_last: impl Fn(&T) -> bool) -> Result<Vec<T>, ScxError> {
+        let Some(size) = self.symbol_bytes(table) else { return Ok(Vec::new()) };
+        let entries: *const T = self.address(table)?.cast();
+        // SAFETY: within the table, whose entries have this type, as the layouts agree.
+        let all = (0..size / size_of::<T>()).map(|place| unsafe { entries.add(place).read() });
+        Ok(all.take_while(|entry| !is_last(entry)).collect())
     }
 
     /// What ends the scheduler's callbacks, where it was compiled with it.
@@ -171,14 +174,7 @@ impl Loaded {
 
     /// Tells maps, which have been made, where their values point to objects of the kernel.
     fn find_kptrs(&self, table: &str) -> Result<(), ScxError> {
-        let Some(size) = self.symbol_bytes(table) else { return Ok(()) };
-        let descriptions: *const KptrDescription = self.address(table)?.cast();
-        for place in 0..size / size_of::<KptrDescription>() {
-            // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
-            let kptr = unsafe { descriptions.add(place).read() };
-            if kptr.map.is_null() {
-                break;
-            }
+        for kptr in self.entries(table, |kptr: &KptrDescription| kptr.map.is_null())? {
             // SAFETY: the variable of a map of the same source, into which `make_maps` has written its address; nothing else uses the map.
             unsafe { (*kptr.map.cast::<*mut Map>().read_unaligned()).add_kptr(kptr.offset as usize) };
         }
@@ -187,14 +183,7 @@ impl Loaded {
 
     /// Makes the maps of a table, if it is there: a source without maps has none.
     fn make_maps(&self, core: &mut Core, table: &str) -> Result<(), ScxError> {
-        let Some(size) = self.symbol_bytes(table) else { return Ok(()) };
-        let descriptions: *const MapDescription = self.address(table)?.cast();
-        for place in 0..size / size_of::<MapDescription>() {
-            // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
-            let map = unsafe { descriptions.add(place).read() };
-            if map.map.is_null() {
-                break;
-            }
+        for map in self.entries(table, |map: &MapDescription| map.map.is_null())? {
             // SAFETY: a text of the table.
             let name = unsafe { CStr::from_ptr(map.name) }.to_string_lossy().into_owned();
             let sizes = (map.key_bytes, map.value_bytes, map.max_entries);

@@ -36,7 +36,11 @@ pub(super) fn fetch(cache: &Path, kind: Kind) -> Result<(), VmError> {
         let folder = extract(&apt, &format!("{IMAGE_PREFIX}{version}"))?;
         let Some(image) = found_image(&folder) else { continue };
         let driver = driver(&apt, kind, version, &folder)?;
-        return keep(cache, version, &image, &[Some(config), driver]);
+        return keep(
+            cache,
+            version,
+            &[("vmlinuz", Some(image)), ("config", Some(config)), (FREQUENCY_DRIVER, driver)],
+        );
     }
     Err(no_kernel(format!("none of the newest {MOST_TRIED} has it built in")))
 }
@@ -72,7 +76,11 @@ pub(super) fn fetch_version(cache: &Path, version: &str, kind: Kind) -> Result<K
         None => found(&folder, "config"),
     };
     let driver = driver(&apt, kind, &image.version, &folder)?;
-    keep(cache, &image.version, &vmlinuz, &[config, driver])?;
+    keep(
+        cache,
+        &image.version,
+        &[("vmlinuz", Some(vmlinuz)), ("config", config), (FREQUENCY_DRIVER, driver)],
+    )?;
     Ok(Kernel { image: cache.join(&image.version).join("vmlinuz"), name: image.version.clone() })
 }
 
@@ -143,16 +151,14 @@ fn series_of(images: &[Image]) -> Vec<String> {
     series
 }
 
-/// Copies an image and what belongs to it. The directory appears whole or not at all.
-fn keep(cache: &Path, version: &str, image: &Path, beside: &[Option<PathBuf>]) -> Result<(), VmError> {
+/// Copies an image and what belongs to it, under these names. The directory appears whole or not at all.
+fn keep(cache: &Path, version: &str, files: &[(&str, Option<PathBuf>)]) -> Result<(), VmError> {
     let doing = || VmError::system(format!("keeping the kernel in {}", cache.display()));
     let folder = tempfile::tempdir_in(cache).map_err(doing())?;
-    fs::copy(image, folder.path().join("vmlinuz")).map_err(doing())?;
-    for from in beside.iter().flatten() {
-        // Older packages have the version behind a name.
-        let is_config = from.file_name().is_some_and(|name| name.to_string_lossy().starts_with("config"));
-        let name = if is_config { "config" } else { FREQUENCY_DRIVER };
-        fs::copy(from, folder.path().join(name)).map_err(doing())?;
+    for (name, from) in files {
+        if let Some(from) = from {
+            fs::copy(from, folder.path().join(name)).map_err(doing())?;
+        }
     }
     let place = cache.join(version);
     if place.exists() {

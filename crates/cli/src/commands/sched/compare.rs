@@ -2,7 +2,7 @@
 
 use super::{ENDS, usage};
 use crate::args::sched::CompareArgs;
-use crate::commands::guest_cpus::with_cpus;
+use crate::commands::guest_cpus::give_cpus;
 use crate::commands::own_program::{search_path_for, with_own_program};
 use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
@@ -10,6 +10,7 @@ use anyhow::Context;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::slice;
 use std::time::Duration;
 use swtch_decide::compare_policies;
 use swtch_report::terminal;
@@ -44,7 +45,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let mut console = Console::new(progress_line(args.vm), &ENDS, show)?;
     let compared = if args.vm {
         let mut spec = args.guest();
-        with_cpus(&mut spec, args.machine.as_deref())?;
+        give_cpus(slice::from_mut(&mut spec), args.machine.as_deref())?;
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
         compare_in_vm(&job, &Guest { spec }, &mut console)
     } else {
