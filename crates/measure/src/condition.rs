@@ -10,7 +10,7 @@ use swtch_topology::Placement;
 pub enum Reference {
     /// `getppid`.
     Syscall,
-    /// fork, `_exit`, wait.
+    /// fork, `_exit`, wait, of a small process.
     Fork,
     /// Thread create and join.
     ThreadCreate,

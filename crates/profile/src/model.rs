@@ -328,7 +328,7 @@ impl Message {
 pub struct References {
     /// One `getppid`.
     pub syscall_ns: Option<Estimate>,
-    /// fork, `_exit` in the child, wait for it.
+    /// fork, `_exit` in the child, wait for it. The process is small: large pieces of its memory are kept from the child.
     pub fork_ns: Option<Estimate>,
     /// Create a thread that returns at once, join it.
     pub thread_create_ns: Option<Estimate>,

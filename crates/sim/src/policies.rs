@@ -210,7 +210,10 @@ fn sched_ext(name: &str, given: Option<&str>) -> Result<ScxPolicy, SimError> {
     }
     let object = match name {
         FLSCHED => Ok(Object::flsched()),
-        path => Object::compile(Path::new(path), &CompileOptions::default()),
+        path => {
+            let options = CompileOptions { members: settings.members(), ..CompileOptions::default() };
+            Object::compile(Path::new(path), &options)
+        }
     };
     object
         .and_then(|object| ScxPolicy::new(&object, settings))

@@ -123,14 +123,15 @@ fn schedulers_with_headers_elsewhere_run_as_published() {
         ("bpfland", "1.1.4", 1.3),
         ("cosmos", "1.1.7", 1.3),
         ("flash", "1.1.4", 1.3),
+        ("lavd", "1.1.4", 1.6),
         ("p2dq", "1.1.4", 1.6),
         ("rusty", "1.1.4", 1.6),
     ];
     for (name, version, most) in schedulers {
         let source = source(&format!("scx_{name}"), version);
-        let object = Object::compile(&source, &CompileOptions::default())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let settings = values(name);
+        let options = CompileOptions { members: settings.members(), ..CompileOptions::default() };
+        let object = Object::compile(&source, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         let outcome = run(&object, &settings, mixed(24), false);
         assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), name);
         let stats = &outcome.stats;

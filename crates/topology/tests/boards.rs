@@ -11,7 +11,8 @@ fn board(name: &str) -> Host {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boards").join(format!("{name}.json"));
     let dump: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    assert!(dump["source"].as_str().is_some_and(|source| source.contains("commit")), "{name} has no source");
+    let has_place = |source: &str| source.contains("commit") || source.contains("issue");
+    assert!(dump["source"].as_str().is_some_and(has_place), "{name} has no source");
     let root = tempfile::tempdir().unwrap();
     for (place, text) in dump["files"].as_object().unwrap() {
         let path = root.path().join(place);
@@ -39,7 +40,10 @@ fn cores_have_the_names_that_people_know() {
         ("armv7-board", "Cortex-A15"),
         ("graviton1", "Cortex-A72"),
         ("graviton3", "Neoverse-V1"),
+        ("jetson-nano", "Cortex-A57"),
         ("nvidia-dgx-gb10", "Cortex-A725 and Cortex-X925"),
+        ("raspberry-pi-4", "Cortex-A72"),
+        ("raspberry-pi-5", "Cortex-A76"),
         ("snapdragon-8-gen-2", "Cortex-A510, Cortex-A715, Cortex-A710 and Cortex-X3"),
         ("spacemit-x60", "Spacemit(R) X60"),
         ("visionfive2", "sifive,u74-mc"),
@@ -96,11 +100,16 @@ fn a_board_of_riscv() {
 
 #[test]
 fn machines_of_which_only_the_cpus_are_known() {
-    for (name, architecture) in
-        [("apple-m1", "aarch64"), ("graviton3", "aarch64"), ("spacemit-x60", "riscv64")]
-    {
+    for (name, architecture, cpus) in [
+        ("apple-m1", "aarch64", 1),
+        ("graviton3", "aarch64", 1),
+        ("spacemit-x60", "riscv64", 1),
+        ("raspberry-pi-4", "aarch64", 4),
+        ("raspberry-pi-5", "aarch64", 4),
+        ("jetson-nano", "aarch64", 4),
+    ] {
         let host = board(name);
-        assert_eq!(host.architecture, architecture, "{name}");
-        assert!(!host.cpus.is_empty() && host.caches.is_empty(), "{name}");
+        assert_eq!((host.architecture.as_str(), host.cpus.len()), (architecture, cpus), "{name}");
+        assert!(host.caches.is_empty() && kinds(&host).chars().all(|kind| kind == '-'), "{name}");
     }
 }

@@ -117,6 +117,16 @@ impl Settings {
         write(&mut section_of(&mut self.open, &section)?, place, value, name)
     }
 
+    /// Sets how many entries a map has.
+    ///
+    /// # Errors
+    /// When there is no map of this name, or the kernel's limit is exceeded.
+    pub fn set_entries(&mut self, name: &str, entries: u32) -> Result<(), SchedulerError> {
+        let found = self.open.maps_mut().find(|map| map.name() == name);
+        let mut map = found.ok_or_else(|| SchedulerError::missing(format!("map {name}")))?;
+        map.set_max_entries(entries).map_err(SchedulerError::bpf(format!("set the size of {name}")))
+    }
+
     /// Leaves a program out: it is not loaded.
     pub fn leave_out(&mut self, program: &str) {
         for mut program in self.open.progs_mut().filter(|one| one.name() == program) {

@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys::bpf_map_create_opts};
-use scx_fair::{AppId, Apps, Controller, Counted, Usage};
+use scx_fair::{AppId, Apps, Controller, Counted, ORDER_BYTES, Usage, applications_at_most, give, usages};
 use std::hint::black_box;
 use std::process::{Child, Command};
 use swtch_fairness::Policy;
@@ -44,8 +44,7 @@ struct Maps {
     generals: MapHandle,
 }
 
-/// `struct order` and `struct general`.
-const ORDER_BYTES: u32 = 40;
+/// `struct general`.
 const GENERAL_BYTES: u32 = 64;
 
 impl Maps {
@@ -55,8 +54,8 @@ impl Maps {
             MapHandle::create(kind, Some(name), key_bytes, value_bytes, entries, &options)
         };
         let maps = Self {
-            usages: map(MapType::LruHash, "usages", 8, Usage::BYTES as u32, 16384)?,
-            orders: map(MapType::Hash, "orders", 8, ORDER_BYTES, 16384)?,
+            usages: map(MapType::LruHash, "usages", 8, Usage::BYTES as u32, applications_at_most(6))?,
+            orders: map(MapType::Hash, "orders", 8, ORDER_BYTES as u32, 16384)?,
             generals: map(MapType::Array, "generals", 4, GENERAL_BYTES, 1)?,
         };
         for app in apps {
@@ -65,22 +64,14 @@ impl Maps {
         Ok(maps)
     }
 
-    fn totals(&self) -> Vec<(AppId, Usage)> {
-        let keys: Vec<AppId> =
-            self.usages.keys().filter_map(|key| Some(u64::from_ne_bytes(key.try_into().ok()?))).collect();
-        let of = |app: AppId| {
-            let value =
-                Apps::Processes.is_there(app).then(|| self.usages.lookup(&app.to_ne_bytes(), MapFlags::ANY));
-            Some((app, Usage::parse(&value?.ok()??)?))
-        };
-        keys.into_iter().filter_map(of).collect()
+    fn totals(&self) -> libbpf_rs::Result<Vec<(AppId, Usage)>> {
+        Ok(usages(&self.usages)?.into_iter().filter(|(app, _)| Apps::Processes.is_there(*app)).collect())
     }
 
     fn give(&self, apps: &[AppId]) -> libbpf_rs::Result<()> {
         self.generals.update(&0_u32.to_ne_bytes(), &[1; GENERAL_BYTES as usize], MapFlags::ANY)?;
-        apps.iter().try_for_each(|app| {
-            self.orders.update(&app.to_ne_bytes(), &[1; ORDER_BYTES as usize], MapFlags::ANY)
-        })
+        let orders: Vec<_> = apps.iter().map(|app| (*app, [1; ORDER_BYTES])).collect();
+        give(&self.orders, &orders)
     }
 }
 
@@ -100,7 +91,7 @@ fn with_maps(criterion: &mut Criterion) {
                 "controller with maps, 6 CPUs, 6 applications, one interval",
                 |bencher| {
                     bencher.iter(|| {
-                        assert_eq!(black_box(maps.totals()).len(), SPEEDUPS.len());
+                        assert_eq!(black_box(maps.totals().expect("usages")).len(), SPEEDUPS.len());
                         pass(&mut totals, 2);
                         black_box(controller.step(&totals, |_| None).expect("shares").len());
                         maps.give(&apps).expect("orders");

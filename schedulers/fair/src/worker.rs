@@ -4,6 +4,7 @@ use crate::apps::Apps;
 use crate::controller::{AppId, Controller, Decision};
 use crate::events;
 use crate::kinds::{ByKind, KINDS, Kinds};
+use crate::maps::{self, ORDER_BYTES, order};
 use crate::source::{Counted, Given, SpeedupSource};
 use crate::usage::Usage;
 use libbpf_rs::{MapCore, MapFlags};
@@ -18,8 +19,6 @@ use swtch_fairness::Policy;
 use swtch_scx::{NamedNumbers, Reporter, Running, SchedulerError, SchedulerEvent, Settings, Worker};
 use swtch_units::CpuList;
 
-/// Shares and factors are parts of this in the BPF half.
-const WHOLE: f64 = (1 << 20) as f64;
 /// CPUs that the BPF half knows (`MAX_CPUS`).
 const MAX_CPUS: usize = 1024;
 /// In one of this number of intervals tasks are swapped although it makes no difference, so that it is seen when it does.
@@ -176,7 +175,7 @@ impl Fair {
         if self.plan.throttle.is_none() {
             return Ok(());
         }
-        for app in apps(running)? {
+        for (app, _) in usages(running)? {
             if !self.slowed.contains(&app) {
                 let value = self.order(&self.controller.equal_shares(), &self.slowdown(app), OWN_WEIGHT);
                 update(running, "orders", &app.to_ne_bytes(), &value)?;
@@ -241,12 +240,12 @@ impl Fair {
     }
 
     fn give_orders(&self, running: &Running, decisions: &[Decision]) -> Result<(), SchedulerError> {
-        for decision in decisions {
+        let order = |decision: &Decision| {
             let slowdown = self.slowdown(decision.app);
-            let value = self.order(&decision.shares, &slowdown, self.task_weight(decision));
-            update(running, "orders", &decision.app.to_ne_bytes(), &value)?;
-        }
-        Ok(())
+            (decision.app, self.order(&decision.shares, &slowdown, self.task_weight(decision)))
+        };
+        let orders: Vec<_> = decisions.iter().map(order).collect();
+        maps::give(&running.map("orders")?, &orders).map_err(failed("write orders"))
     }
 
     /// What was decided, and how long computing it took, without and with the kernel's maps.
@@ -270,23 +269,17 @@ impl Fair {
 
     /// What every application has had; those that have gone are taken out of the maps.
     fn totals(&mut self, running: &Running) -> Result<Vec<(AppId, Usage)>, SchedulerError> {
-        let mut totals = Vec::new();
-        let usages = running.map("usages")?;
-        for app in apps(running)? {
-            let key = app.to_ne_bytes();
-            if !self.apps.is_there(app) {
-                for name in ["usages", "orders", "reports"] {
-                    // It may not be in every one.
-                    let _ = running.map(name)?.delete(&key);
-                }
-                self.slowed.remove(&app);
-                self.reporting.remove(&app);
-                continue;
+        let (there, gone): (Vec<_>, Vec<_>) =
+            usages(running)?.into_iter().partition(|(app, _)| self.apps.is_there(*app));
+        for (app, _) in gone {
+            for name in ["usages", "orders", "reports"] {
+                // It may not be in every one.
+                let _ = running.map(name)?.delete(&app.to_ne_bytes());
             }
-            let value = usages.lookup(&key, MapFlags::ANY).map_err(failed("read what applications had"))?;
-            totals.extend(value.and_then(|value| Usage::parse(&value)).map(|usage| (app, usage)));
+            self.slowed.remove(&app);
+            self.reporting.remove(&app);
         }
-        Ok(totals)
+        Ok(there)
     }
 }
 
@@ -302,6 +295,8 @@ impl Worker for Fair {
             }
         }
         settings.set_bytes("kind_of_cpu", &kinds)?;
+        let cpus = lists.iter().map(|list| list.numbers().len()).sum();
+        settings.set_entries("usages", maps::applications_at_most(cpus))?;
         settings.set_u32("nr_kinds", lists.len() as u32)?;
         settings.set_u64("round_ns", self.plan.round.as_nanos() as u64)?;
         settings.set_u32("own_tgid", std::process::id())?;
@@ -354,51 +349,18 @@ fn report(reporter: &Reporter, elapsed: Duration, fields: Map<String, Value>) {
     reporter.report(&SchedulerEvent::Note { seconds, about, fields });
 }
 
-/// The size of `struct order` of the BPF half.
-const ORDER_BYTES: usize = 4 * ORDER_WORDS;
-/// Shares, slowdowns, the weight of a task, and a word that is not used.
-const ORDER_WORDS: usize = 2 * KINDS + 2;
 /// No task is made slower anywhere.
 const NOT_AT_ALL: ByKind<f64> = [1.0; KINDS];
 /// Tasks go by their own weights.
 const OWN_WEIGHT: f64 = 0.0;
-/// A weight of 1 in the BPF half.
-const NICE_0: f64 = 10_000.0;
-
-/// `struct order` of the BPF half, of a share for every kind of core there is. Shares together are all of the time: what rounding loses is the slowest
-/// kind's.
-fn order(shares: &[f64], slowdown: &ByKind<f64>, weight: f64) -> [u8; ORDER_BYTES] {
-    let part = |number: f64| (number * WHOLE) as u32;
-    let mut words = [0_u32; ORDER_WORDS];
-    let mut rest = part(1.0);
-    if let Some((_, faster)) = shares.split_last() {
-        for (word, share) in words.iter_mut().zip(faster) {
-            *word = part(share.clamp(0.0, 1.0)).min(rest);
-            rest -= *word;
-        }
-        words[faster.len()] = rest;
-    }
-    for (word, slowdown) in words[KINDS..].iter_mut().zip(slowdown) {
-        *word = part(*slowdown);
-    }
-    // At least 1, as 0 stands for the tasks' own.
-    words[2 * KINDS] = if weight > 0.0 { ((weight * NICE_0) as u32).max(1) } else { 0 };
-    let mut bytes = [0; ORDER_BYTES];
-    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
-        bytes.copy_from_slice(&word.to_ne_bytes());
-    }
-    bytes
-}
-
 fn too_many(cpu: u32) -> String {
     format!(
         "CPU {cpu} is one too many: at most {MAX_CPUS} CPUs are known to the scheduler (MAX_CPUS of fair.bpf.c)"
     )
 }
 
-fn apps(running: &Running) -> Result<Vec<AppId>, SchedulerError> {
-    let keys = running.map("usages")?;
-    Ok(keys.keys().filter_map(|key| Some(u64::from_ne_bytes(key.try_into().ok()?))).collect())
+fn usages(running: &Running) -> Result<Vec<(AppId, Usage)>, SchedulerError> {
+    maps::usages(&running.map("usages")?).map_err(failed("read what applications had"))
 }
 
 fn update(running: &Running, map: &'static str, key: &[u8], value: &[u8]) -> Result<(), SchedulerError> {
@@ -407,23 +369,4 @@ fn update(running: &Running, map: &'static str, key: &[u8], value: &[u8]) -> Res
 
 fn failed(what: &'static str) -> impl Fn(libbpf_rs::Error) -> SchedulerError {
     move |source| SchedulerError::Bpf { what: what.to_owned(), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shares_of_an_order_are_all_of_the_time() {
-        let words = |shares: &[f64]| -> Vec<u32> {
-            let bytes = order(shares, &[1.0, 2.0, 4.0, 1.0], 0.5);
-            bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
-        };
-        let whole = 1 << 20;
-        assert_eq!(words(&[0.25, 0.75])[..4], [whole / 4, whole / 4 * 3, 0, 0]);
-        assert_eq!(words(&[0.25, 0.75])[4..], [whole, 2 * whole, 4 * whole, whole, 5000, 0]);
-        for shares in [[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0], [1.0, 1e-12, 0.0], [0.7, 0.300_000_1, -1e-7]] {
-            assert_eq!(words(&shares)[..3].iter().sum::<u32>(), whole, "{shares:?}");
-        }
-    }
 }

@@ -10,10 +10,10 @@ pub(crate) fn syscall() {
     std::hint::black_box(rustix::process::getppid());
 }
 
-/// fork, `_exit` in the child, wait for it.
+/// fork, `_exit` in the child, wait for it; of a small process ([`small`](crate::small)).
 #[inline(always)]
 pub(crate) fn fork_exit_wait() {
-    match sys::fork() {
+    match sys::bare_fork() {
         Ok(Forked::Child) => sys::exit_now(0),
         Ok(Forked::Parent(pid)) => {
             if sys::kill_group_and_wait(pid, false) != 0 {

@@ -7,6 +7,7 @@ use crate::condition::{Condition, Reference, Work};
 use crate::kernels::messages::Messages;
 use crate::kernels::yielding::{Yielding, yield_cpu};
 use crate::kernels::{RunLoop, SwitchLoop, reference, with_method};
+use crate::small;
 use crate::spin::spin;
 use crate::sys::{self, Forked, Mask, SwitchCounts};
 use crate::traversal::{Array, Pattern};
@@ -209,6 +210,9 @@ impl Setup<'_> {
     }
 
     fn measure_reference(&self, which: Reference) {
+        if which == Reference::Fork {
+            small::keep_memory_from_children();
+        }
         self.region.enter(Stage::Running);
         for batch in 0..self.size.batches as usize {
             let mut record = Record::begin(self.clock);

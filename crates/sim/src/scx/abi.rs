@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::mem::{offset_of, size_of};
 
 /// `SWTCH_ABI` in include/swtch/kernel.h.
-pub(super) const ABI: u64 = 2;
+pub(super) const ABI: u64 = 3;
 /// The largest machine, in CPUs.
 pub(super) const MAX_CPUS: usize = 8192;
 
@@ -155,6 +155,7 @@ pub(super) struct TaskStruct {
     pub(super) real_parent: *mut TaskStruct,
     pub(super) group_leader: *mut TaskStruct,
     pub(super) cgroups: *mut c_void,
+    pub(super) sched_task_group: *mut c_void,
     pub(super) mempolicy: *mut c_void,
     pub(super) comm: [u8; 16],
     pub(super) cpus_mask: CpuMask,
@@ -298,8 +299,45 @@ pub(super) struct SchedExtOps {
     pub(super) private: *mut c_void,
 }
 
+/// `struct kernfs_node`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct KernfsNode {
+    pub(super) id: u64,
+    pub(super) name: *const c_char,
+}
+
+/// `struct cgroup`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    pub(super) node: *const KernfsNode,
+    pub(super) level: i32,
+    pub(super) own: CgroupState,
+    pub(super) ancestors: [*const Cgroup; 1],
+}
+
+/// `struct cgroup_subsys_state`; `struct task_group` begins with one.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct CgroupState {
+    pub(super) cgroup: *const Cgroup,
+    pub(super) references: u64,
+    pub(super) parent: *const CgroupState,
+}
+
+/// `struct css_set`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct CssSet {
+    pub(super) default: *const Cgroup,
+}
+
+/// The numbers in `swtch_description`.
+pub(super) const DESCRIBED: usize = 23;
+
 /// What `swtch_description` must be.
-pub(super) fn description(table_bytes: usize) -> [u64; 21] {
+pub(super) fn description(table_bytes: usize) -> [u64; DESCRIBED] {
     [
         ABI,
         table_bytes as u64,
@@ -314,6 +352,8 @@ pub(super) fn description(table_bytes: usize) -> [u64; 21] {
         offset_of!(TaskStruct, utime) as u64,
         offset_of!(TaskStruct, comm) as u64,
         offset_of!(TaskStruct, cpus_mask) as u64,
+        offset_of!(Cgroup, own) as u64,
+        size_of::<Cgroup>() as u64,
         size_of::<Rq>() as u64,
         size_of::<BpfCpuMask>() as u64,
         size_of::<ExitInfo>() as u64,

@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The headers by which a source compiles, by path.
-const HEADERS: [(&str, &str); 19] = [
+const HEADERS: [(&str, &str); 22] = [
     ("swtch/types.h", include_str!("include/swtch/types.h")),
     ("swtch/kernel.h", include_str!("include/swtch/kernel.h")),
     ("swtch/kfuncs.h", include_str!("include/swtch/kfuncs.h")),
     ("swtch/cpumask.h", include_str!("include/swtch/cpumask.h")),
+    ("swtch/cgroups.h", include_str!("include/swtch/cgroups.h")),
+    ("swtch/programs.h", include_str!("include/swtch/programs.h")),
     ("swtch/helpers.h", include_str!("include/swtch/helpers.h")),
     ("scx/common.bpf.h", include_str!("include/scx/common.bpf.h")),
     ("scx/compat.bpf.h", include_str!("include/scx/compat.bpf.h")),
@@ -24,6 +26,7 @@ const HEADERS: [(&str, &str); 19] = [
     ("scx/user_exit_info.bpf.h", include_str!("include/scx/user_exit_info.bpf.h")),
     ("lib/alloc/bpf_helpers_local.h", include_str!("include/lib/alloc/bpf_helpers_local.h")),
     ("lib/pmu.h", include_str!("include/lib/pmu.h")),
+    ("bpf_experimental.h", include_str!("include/bpf_experimental.h")),
     ("bpf_arena_common.bpf.h", include_str!("include/bpf_arena_common.bpf.h")),
     ("bpf_arena_spin_lock.h", include_str!("include/bpf_arena_spin_lock.h")),
     ("vmlinux.h", include_str!("include/vmlinux.h")),
@@ -41,6 +44,8 @@ pub struct CompileOptions {
     pub include_folders: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// Parts of variables that can be set then, as they are written in C: `topo_config.nr_cpus`, `domains[0].id` ([`Settings::members`](super::Settings::members)).
+    pub members: Vec<String>,
 }
 
 /// Compiles a source into a shared object and gives its bytes.
@@ -90,10 +95,8 @@ impl Tools<'_> {
         }
         let preprocessed = succeed(self.compiler, source_path, first.arg(source_path), "")?;
         let text = String::from_utf8_lossy(&preprocessed.stdout);
-        let text = map_scan::complete(&text, number).map_err(|(name, problem)| ScxError::Map {
-            name,
-            source_path: source_path.to_owned(),
-            problem,
+        let text = map_scan::complete(&text, number, &self.options.members).map_err(|(name, problem)| {
+            ScxError::Map { name, source_path: source_path.to_owned(), problem }
         })?;
         let [assembly, object] =
             ["s", "o"].map(|ending| self.folder.join(format!("source-{number}.{ending}")));

@@ -4,6 +4,7 @@
 
 use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
 use super::arena::Arena;
+use super::cgroup::Cgroup;
 use super::dsq::{Dsq, DsqPosition};
 use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
@@ -117,7 +118,7 @@ pub(super) struct Core {
     pub(super) masks: Masks,
     pub(super) arena: Arena,
     processes: BTreeMap<u32, Process>,
-    cgroup: Box<Cgroup>,
+    cgroup: Cgroup,
     idle_tasks: Vec<*mut TaskStruct>,
 }
 
@@ -132,15 +133,6 @@ pub(super) struct Masks {
 struct Process {
     leader: u32,
     memory: Box<u32>,
-}
-
-/// The only cgroup.
-#[repr(C)]
-#[derive(Debug)]
-struct Cgroup {
-    node: *const u64,
-    level: i32,
-    id: u64,
 }
 
 thread_local! {
@@ -217,7 +209,6 @@ impl Core {
         let locals = (0..count).map(|_| Dsq::new(abi::DSQ_LOCAL));
         let globals = (0..nodes).map(|_| Dsq::new(abi::DSQ_GLOBAL));
         let tracks_idle = ops.update_idle.is_none() || ops.flags & abi::OPS_KEEP_BUILTIN_IDLE != 0;
-        let cgroup = Cgroup { node: std::ptr::null(), level: 0, id: 1 };
         let mut core = Self {
             now_ns: CLOCK_BASE_NS + kernel.now_ns,
             this_cpu: ids.first().copied().unwrap_or(0),
@@ -248,12 +239,11 @@ impl Core {
             masks: Masks::default(),
             arena: Arena::default(),
             processes: BTreeMap::new(),
-            cgroup: Box::new(cgroup),
+            cgroup: Cgroup::root(),
             idle_tasks: Vec::new(),
             ops,
             guard: None,
         };
-        core.cgroup.node = &raw const core.cgroup.id;
         core.make_run_queues();
         if count > abi::MAX_CPUS {
             core.fail(format!("a scheduler cannot have more than {} CPUs", abi::MAX_CPUS));
@@ -320,7 +310,7 @@ impl Core {
         let (leader, memory) = (process.leader, std::ptr::from_mut(process.memory.as_mut()));
         shown.tgid = leader as i32 + 1;
         shown.mm = memory.cast();
-        shown.cgroups = std::ptr::from_mut(self.cgroup.as_mut()).cast();
+        (shown.cgroups, shown.sched_task_group) = (self.cgroup.set(), self.cgroup.task_group());
         let all = shown.nr_cpus_allowed as usize == self.ids.len();
         let shown = Box::into_raw(shown);
         self.tasks.push(TaskState {
@@ -440,7 +430,7 @@ impl Core {
 
     /// The cgroup that every task is in.
     pub(super) fn root_cgroup(&mut self) -> *mut std::ffi::c_void {
-        std::ptr::from_mut(self.cgroup.as_mut()).cast()
+        self.cgroup.shown()
     }
 }
 

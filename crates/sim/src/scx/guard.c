@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Ends a callback that does not end by itself. The compiler calls __sanitizer_cov_trace_pc in every basic block of a scheduler
+ * Ends a callback that does not end by itself; and variables of the kernel. The compiler calls __sanitizer_cov_trace_pc in every basic block of a scheduler
  * (-fsanitize-coverage=trace-pc); blocks are counted, so the limit is the same on every machine. This file is compiled without that option.
  * guard.rs has the same struct.
  */
@@ -48,3 +48,9 @@ int swtch_guarded(void (*body)(void *), void *data)
 	swtch_guard.place = before;
 	return ended;
 }
+
+/*
+ * Variables of the kernel that schedulers take the address of. Here, because sources declare them with types of their own. CPUs have no
+ * policy of frequencies.
+ */
+void *cpufreq_cpu_data[8192];

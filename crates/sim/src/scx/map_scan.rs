@@ -21,8 +21,9 @@ pub(super) fn members_name(number: usize) -> String {
     table_name(number).replace("maps", "members")
 }
 
-/// The preprocessed source with a table of its maps, ready to be compiled; or the name of a map that is not understood, and why.
-pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, String)> {
+/// The preprocessed source with tables of its maps and of the parts of variables that will be set, ready to be compiled; or the name of a map
+/// that is not understood, and why.
+pub(super) fn complete(text: &str, number: usize, set: &[String]) -> Result<String, (String, String)> {
     // The loader sets such variables before the scheduler starts, as libbpf does.
     let mut text =
         text.replace("const volatile ", "volatile ").replace("const extern volatile ", "extern volatile ");
@@ -57,7 +58,7 @@ pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, Str
             let _ = writeln!(pointers, "\t{{ &{name}, __builtin_offsetof(struct {tag}, {member}) }},");
         }
     }
-    let (settings, members) = (settings(&text), members(&text));
+    let (settings, members) = (settings(&text), members(&text, set));
     text.push('\n');
     if !table.is_empty() {
         let _ = writeln!(text, "struct swtch_map {}[] = {{\n{table}\t{{ 0 }}\n}};", table_name(number));
@@ -74,30 +75,31 @@ pub(super) fn complete(text: &str, number: usize) -> Result<String, (String, Str
     Ok(text)
 }
 
-/// Entries for the members of variables that user space sets and whose struct is declared with them (`const volatile struct { ... } NAME`).
-fn members(text: &str) -> String {
-    const BEGIN: &str = "volatile struct {";
+/// Entries for those parts of variables (`topo_config.nr_cpus`) whose variables the source declares.
+fn members(text: &str, set: &[String]) -> String {
     let mut entries = String::new();
-    for (at, _) in text.match_indices(BEGIN) {
-        let inside = &text[at + BEGIN.len()..];
-        // Structs within it have no entries.
-        let Some((body, rest)) = inside.split_once('}').filter(|(body, _)| !body.contains('{')) else {
-            continue;
-        };
-        let name = rest.trim_start().split(is_no_letter).next().unwrap_or_default();
-        for declared in
-            body.split(';').filter(|declared| !name.is_empty() && !declared.contains(['*', ':', ',']))
-        {
-            let declared = declared.split('[').next().unwrap_or_default().trim_end();
-            if let Some((_, member)) = declared.rsplit_once(char::is_whitespace) {
-                let _ = writeln!(
-                    entries,
-                    "\t{{ (void *)&{name}.{member}, sizeof({name}.{member}), \"{name}.{member}\" }},"
-                );
-            }
+    let is_path = |path: &&String| path.chars().all(|c| !is_no_letter(c) || matches!(c, '.' | '[' | ']'));
+    for path in set.iter().filter(is_path) {
+        let variable = path.split(is_no_letter).next().unwrap_or_default();
+        if declares(text, variable) {
+            let _ = writeln!(entries, "\t{{ (void *)&{path}, sizeof({path}), \"{path}\" }},");
         }
     }
     entries
+}
+
+/// Whether a name stands outside of all braces and parentheses.
+fn declares(text: &str, name: &str) -> bool {
+    let (mut depth, mut from) = (0, 0);
+    text.match_indices(name).any(|(at, _)| {
+        let passed = text[from..at].bytes();
+        depth += passed
+            .map(|c| i32::from(matches!(c, b'{' | b'(')) - i32::from(matches!(c, b'}' | b')')))
+            .sum::<i32>();
+        from = at;
+        let is_word = text[..at].ends_with(is_no_letter) && text[at + name.len()..].starts_with(is_no_letter);
+        depth == 0 && is_word
+    })
 }
 
 /// The members of structs that point to objects of the kernel (`struct bpf_cpumask __kptr *mask;`), with their structs' tags.
@@ -114,7 +116,7 @@ fn kptrs(text: &str) -> Vec<(&str, &str)> {
     text.match_indices("SWTCH_KPTR").filter_map(of).collect()
 }
 
-/// The name at the end of a text `struct { ... } NAME`, and what is between the braces.
+/// The name at the end of a text `struct { ... } NAME` or `struct TAG NAME`, and what is between the braces of that struct.
 fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
     // A map that several sources of an object declare is weak.
     let before = before.trim_end();
@@ -123,9 +125,30 @@ fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
     let (rest, name) = before.split_at(name_at);
     let rest = rest.trim_end();
     let unknown = || (name.to_owned(), "its struct is not declared with it".to_owned());
-    let inside = rest.strip_suffix('}').ok_or_else(unknown)?;
+    let inside = match rest.strip_suffix('}') {
+        Some(inside) => inside,
+        None => tagged(before, rest).ok_or_else(unknown)?,
+    };
     let at = opens(inside).ok_or_else(unknown)?;
     Ok((name, &inside[at + 1..]))
+}
+
+/// What is before the brace that ends the declaration of the struct of a variable (`struct TAG`, at the end of a text).
+fn tagged<'a>(text: &'a str, variable: &str) -> Option<&'a str> {
+    let (_, tag) =
+        variable.rsplit_once(is_no_letter).filter(|(rest, _)| rest.trim_end().ends_with("struct"))?;
+    let declared = format!("struct {tag} {{");
+    let begin = text.find(&declared)? + declared.len();
+    let mut depth = 1;
+    let end = text[begin..].char_indices().find(|(_, c)| {
+        depth += match c {
+            '{' => 1,
+            '}' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    Some(&text[..begin + end?.0])
 }
 
 /// Where the brace is that the end of a text is inside of.
@@ -171,7 +194,7 @@ mod tests {
         let source = "struct { int (*type)[2]; u32 *key; struct { int a; } *value; int (*max_entries)[8]; } one __attribute__((weak)) \
                       SWTCH_SEC(\".maps\");\nstruct { int (*type)[29]; int *key; long *value; } two SWTCH_SEC(\".maps\");\n\
                       extern unsigned CONFIG_HZ SWTCH_KCONFIG;\nconst volatile int x;";
-        let text = complete(source, 0).unwrap();
+        let text = complete(source, 0, &[]).unwrap();
         assert!(text.contains(
             "{ &one, sizeof(*one.type) / sizeof(int), sizeof(*one.key), sizeof(*one.value), sizeof(*one.max_entries) / sizeof(int), \"one\" },"
         ));
@@ -180,7 +203,18 @@ mod tests {
         ));
         assert!(text.contains("__typeof__(CONFIG_HZ) CONFIG_HZ;"));
         assert!(text.contains("\nvolatile int x;"));
-        assert!(!complete("int a;", 0).unwrap().contains("swtch_maps"));
+        assert!(!complete("int a;", 0, &[]).unwrap().contains("swtch_maps"));
+    }
+
+    #[test]
+    fn the_struct_of_a_map_may_have_a_name() {
+        let source = "struct cells { int (*type)[2]; struct { int a; } *value; };\nextern struct cells all;\nstruct cells all SWTCH_SEC(\".maps\");";
+        let text = complete(source, 0, &[]).unwrap();
+        assert!(
+            text.contains("{ &all, sizeof(*all.type) / sizeof(int), 0, sizeof(*all.value), 0, \"all\" },")
+        );
+        let (name, why) = complete("struct cells all SWTCH_SEC(\".maps\");", 0, &[]).unwrap_err();
+        assert_eq!((name.as_str(), why.as_str()), ("all", "its struct is not declared with it"));
     }
 
     #[test]
@@ -190,7 +224,7 @@ mod tests {
                       struct { int (*type)[2]; __typeof__(struct mask) *value; } one SWTCH_SEC(\".maps\");\n\
                       struct { int (*type)[2]; __typeof__(struct plain) *value; } two SWTCH_SEC(\".maps\");";
         assert_eq!(kptrs(source), [("mask", "first"), ("mask", "second")]);
-        let text = complete(source, 1).unwrap();
+        let text = complete(source, 1, &[]).unwrap();
         assert!(text.contains(
             "struct swtch_kptr swtch_kptrs_1[] = {\n\t{ &one, __builtin_offsetof(struct mask, first) },\n"
         ));
@@ -198,21 +232,22 @@ mod tests {
     }
 
     #[test]
-    fn members_that_user_space_sets_are_listed() {
-        let source = "const volatile struct {\n\tu64 min_ns;\n\tbool on, off;\n\tu32 ids[4];\n} config = {\n\t.min_ns = 1,\n};\n\
-                      struct { int a; } other;\nconst volatile u32 plain;";
-        let text = complete(source, 0).unwrap();
+    fn parts_of_variables_are_listed_where_these_are_declared() {
+        let source = "struct domain { u64 id; };\nextern struct domain domains[8];\nint use(struct domain *other) { return domains[0].id; }\n\
+                      const volatile struct { u64 min_ns; } config = { .min_ns = 1 };";
+        let set = ["config.min_ns", "domains[0].id", "other.id", "my_config.x", "config.min_ns; int x"]
+            .map(str::to_owned);
+        let text = complete(source, 0, &set).unwrap();
         assert!(text.contains(
             "struct swtch_member swtch_members[] = {\n\t{ (void *)&config.min_ns, sizeof(config.min_ns), \"config.min_ns\" },\n\
-             \t{ (void *)&config.ids, sizeof(config.ids), \"config.ids\" },\n\t{ 0 }\n};"
+             \t{ (void *)&domains[0].id, sizeof(domains[0].id), \"domains[0].id\" },\n\t{ 0 }\n};"
         ), "{text}");
+        assert!(!complete(source, 0, &set[2..]).unwrap().contains("swtch_members"));
     }
 
     #[test]
-    fn a_map_whose_struct_is_elsewhere_is_named() {
-        let (name, _) = complete("struct kind far SWTCH_SEC(\".maps\");", 0).unwrap_err();
-        assert_eq!(name, "far");
-        let (name, problem) = complete("struct { int x; } odd SWTCH_SEC(\".maps\");", 0).unwrap_err();
+    fn a_map_without_a_type_is_named() {
+        let (name, problem) = complete("struct { int x; } odd SWTCH_SEC(\".maps\");", 0, &[]).unwrap_err();
         assert_eq!((name.as_str(), problem.contains("type")), ("odd", true));
     }
 }

@@ -22,6 +22,7 @@
 
 mod abi;
 mod arena;
+mod cgroup;
 mod compile;
 mod core;
 mod division;

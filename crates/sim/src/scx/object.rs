@@ -9,7 +9,7 @@ use super::kfuncs::KfuncTable;
 use super::loader::Library;
 use super::map_scan;
 use super::maps::Map;
-use super::settings::{Global, Settings};
+use super::settings::{Global, Settings, is_part};
 use std::ffi::CStr;
 use std::mem::size_of;
 use std::path::Path;
@@ -90,12 +90,10 @@ impl Loaded {
         if self.symbol_bytes("swtch_description") != Some(size_of_val(&expected)) {
             return Err(wrong());
         }
-        let found: *const [u64; 21] = self.address("swtch_description")?.cast();
+        let found = self.address("swtch_description")?;
         // SAFETY: it has this size, as just checked.
-        if unsafe { found.read_unaligned() } != expected {
-            return Err(wrong());
-        }
-        Ok(())
+        let agrees = unsafe { found.cast::<[u64; abi::DESCRIBED]>().read_unaligned() } == expected;
+        if agrees { Ok(()) } else { Err(wrong()) }
     }
 
     /// The scheduler's callbacks.
@@ -122,9 +120,9 @@ impl Loaded {
         Ok(())
     }
 
-    /// Where a variable is, or a member of one (`topo_config.nr_cpus`), and its size in bytes.
+    /// Where a variable is, or a part of one (`topo_config.nr_cpus`), and its size in bytes.
     fn variable(&self, name: &str) -> Option<(*mut u8, usize)> {
-        if !name.contains('.') {
+        if !is_part(name) {
             return Some((self.address(name).ok()?, self.symbol_bytes(name)?));
         }
         (0..MOST_SOURCES).find_map(|number| {

@@ -70,7 +70,17 @@ pub(super) struct Program {
     pub(super) each_cpu: bool,
 }
 
+/// Whether a name is that of a part of a variable: `topo_config.nr_cpus`, `domains[0].id`.
+pub(super) fn is_part(name: &str) -> bool {
+    name.contains(['.', '['])
+}
+
 impl Settings {
+    /// The parts of variables among what is set ([`CompileOptions::members`](super::CompileOptions::members)).
+    pub fn members(&self) -> Vec<String> {
+        self.globals.iter().map(|(name, _)| name).filter(|name| is_part(name)).cloned().collect()
+    }
+
     /// Sets a variable that is a number or a truth value.
     #[must_use]
     pub fn number(mut self, name: &str, value: u64) -> Self {

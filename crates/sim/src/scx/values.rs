@@ -8,8 +8,10 @@
 //! nr_cpu_ids = "cpu count"           # of the simulated machine
 //! preferred_cpus = "cpus"            # 0, 1, 2, ... in an array of 64-bit numbers
 //! dom_cpumasks = "cpu mask"          # all CPUs as bits
-//! cpu_capacity = { each_cpu = 1024 } # the same for each CPU; `u32 = true` for elements of 32 bits
-//! weights = { u32 = [1, 2, 3] }      # a plain list has elements of 64 bits
+//! cpu_capacity = { each_cpu = 1024 } # the same for each CPU, in 64 bits; `bits = 32` for elements of 32 bits
+//! "table[0]" = { each_cpu = "its number", bits = 16 }
+//! weights = { list = [1, 2, 3], bits = 32 } # a plain list has elements of 64 bits
+//! "domains[0].id" = 7                # a part of a variable, as in C
 //! [[before]]                         # a SEC("syscall") program that runs before the scheduler starts
 //! program = "enable_primary_cpu"
 //! argument = [-1]                    # 32-bit numbers; or each_cpu = true: once for each CPU, with its number
@@ -38,6 +40,14 @@ pub enum ValuesError {
         /// What is there.
         text: String,
     },
+    /// Elements of no width that C has.
+    #[error("the elements of {name} have {bits} bits; expected 8, 16, 32 or 64")]
+    Width {
+        /// The variable.
+        name: String,
+        /// What is there.
+        bits: u32,
+    },
 }
 
 #[derive(Deserialize)]
@@ -60,13 +70,26 @@ enum Value {
     List(Vec<i64>),
     Word(String),
     Each {
-        each_cpu: i64,
-        #[serde(default)]
-        u32: bool,
+        each_cpu: EachCpu,
+        #[serde(default = "widest")]
+        bits: u32,
     },
     Narrow {
-        u32: Vec<i64>,
+        list: Vec<i64>,
+        bits: u32,
     },
+}
+
+/// What each CPU has.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EachCpu {
+    Number(i64),
+    Word(String),
+}
+
+fn widest() -> u32 {
+    64
 }
 
 #[derive(Deserialize)]
@@ -91,13 +114,23 @@ impl Settings {
             let list = |list: Vec<i64>, width| {
                 Global::Bytes(elements(list.into_iter().map(|one| one as u64), width))
             };
+            let width = |bits: u32| match bits {
+                8 | 16 | 32 | 64 => Ok(bits as usize / 8),
+                _ => Err(ValuesError::Width { name: name.clone(), bits }),
+            };
             let global = match value {
                 Value::Truth(truth) => Global::Number(u64::from(truth)),
                 Value::Number(number) => Global::Number(number as u64),
                 Value::List(values) => list(values, 8),
-                Value::Narrow { u32: values } => list(values, 4),
-                Value::Each { each_cpu, u32: narrow } => {
-                    Global::Machine(OfMachine::EachCpu(each_cpu as u64, if narrow { 4 } else { 8 }))
+                Value::Narrow { list: values, bits } => list(values, width(bits)?),
+                Value::Each { each_cpu: EachCpu::Number(number), bits } => {
+                    Global::Machine(OfMachine::EachCpu(number as u64, width(bits)?))
+                }
+                Value::Each { each_cpu: EachCpu::Word(word), bits } if word == "its number" => {
+                    Global::Machine(OfMachine::Cpus(width(bits)?))
+                }
+                Value::Each { each_cpu: EachCpu::Word(text), .. } => {
+                    return Err(ValuesError::Value { name, text });
                 }
                 Value::Word(word) => Global::Machine(match word.as_str() {
                     "cpu count" => OfMachine::CpuCount,
@@ -127,8 +160,8 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_file_and_of_the_machine() {
-        let text = "flags = 6\n[values]\na = true\nb = -1\nc = [1, 2]\nd = { u32 = [7] }\ne = \"cpu count\"\n\
-                    f = \"cpus\"\ng = \"cpu mask\"\nh = { each_cpu = 1024, u32 = true }\n[[after]]\nprogram = \"go\"\nargument = [-1]\n";
+        let text = "flags = 6\n[values]\na = true\nb = -1\nc = [1, 2]\nd = { list = [7], bits = 32 }\ne = \"cpu count\"\n\
+                    f = \"cpus\"\ng = \"cpu mask\"\nh = { each_cpu = 1024, bits = 32 }\ni = { each_cpu = \"its number\", bits = 16 }\n[[after]]\nprogram = \"go\"\nargument = [-1]\n";
         let settings = Settings::from_toml(text).unwrap();
         let of = |name: &str, size| {
             let (_, value) = settings.globals.iter().find(|(other, _)| other == name).unwrap();
@@ -139,9 +172,12 @@ mod tests {
         assert_eq!((of("e", 2), of("f", 64).unwrap().len()), (Some(vec![3, 0]), 24));
         assert_eq!(of("g", 16).unwrap(), [3_u64.to_le_bytes(), 4_u64.to_le_bytes()].concat());
         assert_eq!(of("h", 12).unwrap(), 1024_u32.to_le_bytes().repeat(3));
+        assert_eq!(of("i", 8).unwrap(), [0, 0, 1, 0, 66, 0]);
         assert_eq!((settings.flags, settings.after[0].argument.as_slice()), (Some(6), &[255; 4][..]));
         let error = |text: &str| Settings::from_toml(text).map(|_| ()).unwrap_err().to_string();
         assert!(error("[values]\na = \"all\"").contains("the value of a is \"all\""));
+        assert!(error("[values]\na = { each_cpu = \"all\" }").contains("the value of a is \"all\""));
+        assert!(error("[values]\na = { each_cpu = 1, bits = 7 }").contains("the elements of a have 7 bits"));
         assert!(error("vlaues = 1").contains("vlaues"));
     }
 }

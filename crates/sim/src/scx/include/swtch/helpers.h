@@ -4,6 +4,7 @@
 #define SWTCH_HELPERS_H
 
 #include "cpumask.h"
+#include "cgroups.h"
 
 /*
  * The loader first looks through the preprocessed text for maps (SWTCH_SEC), settings of the kernel (SWTCH_KCONFIG) and pointers to its
@@ -95,6 +96,7 @@ static inline u32 scx_bpf_reenqueue_local(void)
 	scx_bpf_error("scx_bpf_reenqueue_local is not simulated");
 	return 0;
 }
+#define scx_bpf_reenqueue_local_from_anywhere() scx_bpf_reenqueue_local()
 
 /* An object has exactly the fields, types and functions that it is compiled with. */
 #define bpf_ksym_exists(symbol) 1
@@ -134,8 +136,19 @@ static inline int bpf_strncmp(const char *one, u32 bytes, const char *other) { r
 
 #define bpf_for(i, start, end) for (__typeof__(i) ___end = ((i) = (start), (end)); (i) < ___end; (i)++)
 #define bpf_repeat(times) for (int ___turn = 0, ___turns = (times); ___turn < ___turns; ___turn++)
+/* bpf_experimental.h of the sched_ext project is left out: its loops end by an instruction of BPF. Here they end as the callback does. */
+#define __BPF_EXPERIMENTAL__
 #define can_loop 1
 #define cond_break
+#define cond_break_label(label)
+#define bpf_cmp_likely(one, op, other) ((one) op (other))
+#define bpf_cmp_unlikely(one, op, other) ((one) op (other))
+#define bpf_assert(holds) ((void)(holds))
+#define bpf_assert_range(value, low, high) ((void)(value))
+/* There are no interrupts: who wakes a task by a timer is not seen. */
+SWTCH_KFUNC int bpf_in_hardirq(void) { return 0; }
+SWTCH_KFUNC int bpf_in_serving_softirq(void) { return 0; }
+SWTCH_KFUNC int bpf_in_nmi(void) { return 0; }
 #define bpf_for_each(type, cur, args...)                                                                                         \
 	for (struct bpf_iter_##type ___it __attribute__((cleanup(bpf_iter_##type##_destroy))),                                  \
 	     *___iterator __attribute__((unused)) = (bpf_iter_##type##_new(&___it, args), &___it);                               \
@@ -219,5 +232,7 @@ static inline u64 __sqrt_u64(u64 x)
 	}
 	return root;
 }
+
+#include "programs.h"
 
 #endif

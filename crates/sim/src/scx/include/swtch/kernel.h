@@ -8,7 +8,7 @@
 #include "types.h"
 
 /* Raised whenever a layout or the table changes. */
-#define SWTCH_ABI 2
+#define SWTCH_ABI 3
 
 struct swtch_kernel {
 	u64 (*now)(void);
@@ -95,6 +95,8 @@ const u64 swtch_description[] = {
 	offsetof(struct task_struct, utime),
 	offsetof(struct task_struct, comm),
 	offsetof(struct task_struct, cpus_mask),
+	offsetof(struct cgroup, self),
+	sizeof(struct cgroup),
 	sizeof(struct rq),
 	sizeof(struct bpf_cpumask),
 	sizeof(struct scx_exit_info),

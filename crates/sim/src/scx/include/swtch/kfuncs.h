@@ -99,6 +99,10 @@ SWTCH_KFUNC struct rq *scx_bpf_cpu_rq(s32 cpu) { return SWTCH_K.cpu_rq(cpu); }
 SWTCH_KFUNC struct rq *scx_bpf_locked_rq(void) { return SWTCH_K.cpu_rq(SWTCH_K.this_cpu()); }
 SWTCH_KFUNC struct task_struct *scx_bpf_cpu_curr(s32 cpu) { return SWTCH_K.cpu_curr(cpu); }
 SWTCH_KFUNC struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) { return SWTCH_K.task_cgroup(p); }
+/* A CPU's clock by which load averages decay: on a slow core it is behind. In the kernel it catches up when the CPU is idle. */
+SWTCH_KFUNC u64 scx_clock_pelt(s32 cpu) { return SWTCH_K.now() * SWTCH_K.cpu_capacity(cpu) / SCX_CPUPERF_ONE; }
+/* Per-CPU variables of the kernel, of what the simulator does not have: frequencies, and devices. */
+#define bpf_per_cpu_ptr(variable, cpu) ((void)(cpu), (void *)NULL)
 SWTCH_KFUNC u64 scx_bpf_now(void) { return SWTCH_K.now(); }
 SWTCH_KFUNC bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) { return SWTCH_K.task_set_slice(p, slice); }
 SWTCH_KFUNC bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime)
@@ -110,10 +114,6 @@ SWTCH_KFUNC bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime)
 SWTCH_KFUNC struct task_struct *bpf_task_from_pid(s32 pid) { return SWTCH_K.task_from_pid(pid); }
 SWTCH_KFUNC struct task_struct *bpf_task_acquire(struct task_struct *p) { return p; }
 SWTCH_KFUNC void bpf_task_release(struct task_struct *p) { (void)p; }
-SWTCH_KFUNC struct cgroup *bpf_cgroup_acquire(struct cgroup *cgrp) { return cgrp; }
-SWTCH_KFUNC void bpf_cgroup_release(struct cgroup *cgrp) { (void)cgrp; }
-SWTCH_KFUNC struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) { return level ? NULL : cgrp; }
-SWTCH_KFUNC struct cgroup *bpf_cgroup_from_id(u64 id) { return id == 1 ? SWTCH_K.task_cgroup(NULL) : NULL; }
 /* Nothing runs at the same time as a scheduler's function in the simulator. */
 SWTCH_KFUNC void bpf_rcu_read_lock(void) {}
 SWTCH_KFUNC void bpf_rcu_read_unlock(void) {}

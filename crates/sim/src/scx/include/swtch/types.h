@@ -31,6 +31,7 @@ typedef s64 __s64;
 typedef u64 __u64;
 typedef int pid_t;
 typedef long ssize_t;
+typedef long long loff_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
@@ -67,11 +68,53 @@ struct scx_dispatch_q {
 
 struct kernfs_node {
 	u64 id;
+	const char *name;
+};
+
+struct cgroup;
+struct percpu_ref {
+	unsigned long percpu_count_ptr;
+};
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct percpu_ref refcnt;
+	struct cgroup_subsys_state *parent;
 };
 
 struct cgroup {
 	struct kernfs_node *kn;
 	int level;
+	struct cgroup_subsys_state self;
+	struct cgroup *ancestors[1];
+};
+
+/* What the controller of CPU time has of a group. */
+struct task_group {
+	struct cgroup_subsys_state css;
+};
+
+/* The groups of a task. */
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct cpufreq_policy {
+	unsigned int max;
+	struct {
+		unsigned int max_freq;
+	} cpuinfo;
+};
+
+/* What begins the arguments of tracepoints. */
+struct trace_entry {
+	unsigned short type;
+	unsigned char flags;
+	unsigned char preempt_count;
+	int pid;
+};
+struct __kernel_timespec {
+	long long tv_sec;
+	long long tv_nsec;
 };
 
 struct mm_struct {
@@ -143,7 +186,8 @@ struct task_struct {
 	struct task_struct *parent;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
-	struct cgroup *cgroups;
+	struct css_set *cgroups;
+	struct task_group *sched_task_group;
 	/* None: memory has no place in the simulator. */
 	struct mempolicy *mempolicy;
 	char comm[16];
@@ -357,6 +401,9 @@ enum scx_exit_kind {
 	SCX_EXIT_ERROR_BPF = 1025,
 	SCX_EXIT_ERROR_STALL = 1026,
 };
+
+#define SCX_ECODE_RSN_HOTPLUG (1LL << 32)
+#define SCX_ECODE_ACT_RESTART (1LL << 48)
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
