@@ -24,7 +24,7 @@ pub(crate) fn keep_memory_from_children() {
     }
 }
 
-/// Ranges that a process may write, that are no file's and not shared: `7f00-8000 rw-p 00000000 00:00 0 [heap]`.
+/// Ranges that a process may write, and that belong neither to a file nor to another process: `7f00-8000 rw-p 00000000 00:00 0 [heap]`.
 fn own_memory(maps: &str) -> impl Iterator<Item = Range<usize>> {
     maps.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

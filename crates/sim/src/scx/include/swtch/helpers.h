@@ -145,7 +145,7 @@ static inline int bpf_strncmp(const char *one, u32 bytes, const char *other) { r
 #define bpf_cmp_unlikely(one, op, other) ((one) op (other))
 #define bpf_assert(holds) ((void)(holds))
 #define bpf_assert_range(value, low, high) ((void)(value))
-/* There are no interrupts: who wakes a task by a timer is not seen. */
+/* The simulator has no interrupts: a wake-up by a timer is not told from others. */
 SWTCH_KFUNC int bpf_in_hardirq(void) { return 0; }
 SWTCH_KFUNC int bpf_in_serving_softirq(void) { return 0; }
 SWTCH_KFUNC int bpf_in_nmi(void) { return 0; }
