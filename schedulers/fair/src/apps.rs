@@ -65,9 +65,12 @@ impl Apps {
 
 /// Whether there is a process, a zombie too: a signal that is none finds it. A look into /proc takes ten times as long.
 fn process_is_there(pid: i32) -> bool {
+    if pid <= 0 {
+        return false;
+    }
     // SAFETY: signal 0 is sent to no process; only whether one could be sent is looked up.
-    let found = pid > 0 && unsafe { libc::kill(pid, 0) } == 0;
-    found || (pid > 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+    let status = unsafe { libc::kill(pid, 0) };
+    status == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
 /// A cgroup's path, while it exists.

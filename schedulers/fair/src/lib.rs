@@ -22,7 +22,7 @@ pub use apps::Apps;
 pub use controller::{AppId, Controller, Decision};
 pub use estimate::Estimate;
 pub use kinds::{ByKind, KINDS, Kinds, KindsError};
-pub use maps::{ORDER_BYTES, applications_at_most, give, order, usages};
+pub use maps::{ORDER_BYTES, applications_at_most, give, usages};
 pub use sharing::SharingError;
 pub use source::{Counted, Given, SpeedupSource};
 pub use usage::Usage;

@@ -17,7 +17,7 @@ const ORDER_WORDS: usize = 2 * KINDS + 2;
 /// A weight of 1 in the BPF half.
 const NICE_0: f64 = 10_000.0;
 /// All of the time in the BPF half.
-pub(crate) const WHOLE: f64 = (1 << 20) as f64;
+const WHOLE: f64 = (1 << 20) as f64;
 
 /// How many applications the map `usages` has room for, on a machine of this many CPUs. A look at all of it looks at every place, also those that are
 /// empty. The kernel takes out those that ran longest ago when it is full; they count from nothing when they run again.
@@ -52,7 +52,7 @@ pub fn give(orders: &impl MapCore, given: &[(AppId, [u8; ORDER_BYTES])]) -> Resu
 
 /// `struct order` of the BPF half, of a share for every kind of core there is. Shares together are all of the time: what rounding loses is the slowest
 /// kind's.
-pub fn order(shares: &[f64], slowdown: &ByKind<f64>, weight: f64) -> [u8; ORDER_BYTES] {
+pub(crate) fn order(shares: &[f64], slowdown: &ByKind<f64>, weight: f64) -> [u8; ORDER_BYTES] {
     let part = |number: f64| (number * WHOLE) as u32;
     let mut words = [0_u32; ORDER_WORDS];
     let mut rest = part(1.0);

@@ -353,6 +353,7 @@ fn report(reporter: &Reporter, elapsed: Duration, fields: Map<String, Value>) {
 const NOT_AT_ALL: ByKind<f64> = [1.0; KINDS];
 /// Tasks go by their own weights.
 const OWN_WEIGHT: f64 = 0.0;
+
 fn too_many(cpu: u32) -> String {
     format!(
         "CPU {cpu} is one too many: at most {MAX_CPUS} CPUs are known to the scheduler (MAX_CPUS of fair.bpf.c)"

@@ -4,13 +4,14 @@ use super::abi;
 use std::ffi::{c_char, c_void};
 
 /// What schedulers know of the root: its number, as in the kernel, and that it has no name.
-pub(super) const ROOT_ID: u64 = 1;
+const ROOT_ID: u64 = 1;
 
 /// The root, and what its pointers point to.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     shown: Box<abi::Cgroup>,
-    node: Box<abi::KernfsNode>,
+    /// Kept as long as `shown`, which points to it.
+    _node: Box<abi::KernfsNode>,
     set: Box<abi::CssSet>,
 }
 
@@ -28,12 +29,11 @@ impl Cgroup {
         shown.own.cgroup = &raw const *shown;
         shown.ancestors = [&raw const *shown];
         let set = Box::new(abi::CssSet { default: &raw const *shown });
-        Self { shown, node, set }
+        Self { shown, _node: node, set }
     }
 
     /// `struct cgroup`.
     pub(super) fn shown(&mut self) -> *mut c_void {
-        debug_assert!(self.node.id == ROOT_ID);
         (&raw mut *self.shown).cast()
     }
 

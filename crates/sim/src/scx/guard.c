@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Ends a callback that does not end by itself; and variables of the kernel. The compiler calls __sanitizer_cov_trace_pc in every basic block of a scheduler
+ * Ends a callback that runs too long; and variables of the kernel. The compiler calls __sanitizer_cov_trace_pc in every basic block of a scheduler
  * (-fsanitize-coverage=trace-pc); blocks are counted, so the limit is the same on every machine. This file is compiled without that option.
  * guard.rs has the same struct.
  */

@@ -133,7 +133,7 @@ fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
     Ok((name, &inside[at + 1..]))
 }
 
-/// What is before the brace that ends the declaration of the struct of a variable (`struct TAG`, at the end of a text).
+/// The text up to the closing brace of a variable's struct, by the `struct TAG` with which the variable's declaration begins.
 fn tagged<'a>(text: &'a str, variable: &str) -> Option<&'a str> {
     let (_, tag) =
         variable.rsplit_once(is_no_letter).filter(|(rest, _)| rest.trim_end().ends_with("struct"))?;

@@ -45,7 +45,7 @@ pub enum ValuesError {
     Width {
         /// The variable.
         name: String,
-        /// What is there.
+        /// The width in the file.
         bits: u32,
     },
 }
