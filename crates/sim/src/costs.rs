@@ -53,6 +53,9 @@ pub struct Costs {
     pub pipe_data_ns: u64,
     /// The same of a socket, ns.
     pub socket_data_ns: u64,
+    /// What either takes more of a thread beside others of its process, ns: the call holds the open file, because another thread could close
+    /// it (`__fget_light`, fs/file.c).
+    pub shared_file_ns: u64,
     /// Memory of messages that is near when it is used again: in the CPU's own cache, or among the allocator's objects of that CPU, bytes.
     pub near_cache_bytes: u64,
     /// Copying a byte through either, in thousandths of a ns.
@@ -76,6 +79,10 @@ pub struct Costs {
     pub fork_ns: u64,
     /// Making a thread, ns.
     pub thread_fork_ns: u64,
+    /// What a process does before its own first step, ns: it gets the memory that it does not share any more.
+    pub start_ns: u64,
+    /// The same of a thread, ns.
+    pub thread_start_ns: u64,
     /// Ending a process, ns.
     pub exit_ns: u64,
     /// Ending a thread, ns.

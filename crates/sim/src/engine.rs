@@ -378,9 +378,20 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
+            if self.need_resched && self.elapsed_ns > 0 {
+                self.resched_on_return(cpu);
+                return Ok(());
+            }
         }
         self.resched_and_update_curr(cpu);
         Ok(())
+    }
+
+    /// A task that wakes others spends its own time on it, and gives way when it returns from the kernel.
+    fn resched_on_return(&mut self, cpu: usize) {
+        self.update_curr(cpu);
+        let returns_ns = self.kernel.cpus[cpu].work_since_ns;
+        self.kick_at(cpu, returns_ns);
     }
 
     fn resched_and_update_curr(&mut self, cpu: usize) {

@@ -68,8 +68,10 @@ const NO_KERNEL: Range<Release> = (0, 0)..(0, 0);
 policies! { |name, given|
     "eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18", (6, 6)..(7, 2)
         => slice(name, given, Eevdf::new, Eevdf::with_slice_ns)?;
-    "eevdf-7.2", "the same with slices that end by a timer of their own (HRTICK), as since Linux 7.2", (7, 2)..(u32::MAX, 0)
+    "eevdf-7.2", "the same with slices that end by a timer of their own (HRTICK), as in Linux 7.2", (7, 2)..(7, 3)
         => plain(name, given, Eevdf::since_7_2)?;
+    "eevdf-7.3", "the same with less protection of slices, as since Linux 7.3", (7, 3)..(u32::MAX, 0)
+        => plain(name, given, Eevdf::since_7_3)?;
     "cfs", "the fair class before 6.6, by the rules of 6.5", (5, 16)..(6, 6)
         => plain(name, given, Cfs::new)?;
     "cfs-2.6", "the same with the newly idle CPUs' restraint of kernels before 5.16, the nearest to 2.6.38", (2, 6)..(5, 16)

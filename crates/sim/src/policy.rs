@@ -68,9 +68,9 @@ pub trait Policy {
     /// From when on a tick may answer yes if nothing else happens before, ns; `None`: never. The engine leaves out the ticks before.
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64>;
 
-    /// Whether slices end by a timer of their own, at [`Policy::decision_at`], and not at the next tick (`HRTICK`).
-    fn has_slice_timer(&self) -> bool {
-        false
+    /// When a timer of its own ends the running task's slice, besides ticks (`HRTICK`), ns; [`Policy::tick`] is called then, too.
+    fn slice_timer_at(&self, _cpu: usize) -> Option<u64> {
+        None
     }
 
     /// `woken` has just come into the queue of `cpu`, where `current` runs. Whether it takes its place at once; by default it waits.

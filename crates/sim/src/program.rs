@@ -120,6 +120,14 @@ pub enum Op {
         /// The semaphore.
         semaphore: u32,
     },
+    /// Adds one to each of several semaphores in one call, to the last of them first: what a write to a pipe is to all that poll it. No other
+    /// task takes its place before the call is over.
+    PostAll {
+        /// The first semaphore.
+        first: u32,
+        /// The last one.
+        last: u32,
+    },
     /// Takes one from a semaphore, waiting while it is zero.
     Acquire {
         /// The semaphore.

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(of("7.1.2").as_deref(), Some("eevdf"));
         assert_eq!(
             (of("7.2.0"), of("8.0-rc1")),
-            (Some("eevdf-7.2".to_owned()), Some("eevdf-7.2".to_owned()))
+            (Some("eevdf-7.2".to_owned()), Some("eevdf-7.3".to_owned()))
         );
         assert_eq!(of("6.5.13-generic").as_deref(), Some("cfs"));
         assert_eq!((of("5.16.0"), of("5.15.4")), (Some("cfs".to_owned()), Some("cfs-2.6".to_owned())));

@@ -196,6 +196,10 @@ impl Workload {
                 *team += teams;
             }
             Op::Post { semaphore } | Op::Acquire { semaphore } => *semaphore += semaphores,
+            Op::PostAll { first, last } => {
+                *first += semaphores;
+                *last += semaphores;
+            }
             Op::Fork { template } => *template += templates,
             Op::Become { application } => *application += applications,
             _ => {}

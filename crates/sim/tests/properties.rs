@@ -266,6 +266,7 @@ proptest! {
         check(&machine, &costs, &workload, Cfs::new)?;
         check(&machine, &costs, &workload, Eevdf::new)?;
         check(&machine, &costs, &workload, Eevdf::since_7_2)?;
+        check(&machine, &costs, &workload, Eevdf::since_7_3)?;
         let yielding = for_real_time(&workload, false);
         for policy in ["max-fair", "min-fair", "guaranteed"] {
             check(&machine, &costs, &yielding, || Asymmetric::from_text(policy).unwrap())?;

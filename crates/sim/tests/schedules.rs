@@ -128,8 +128,30 @@ fn since_7_2_slices_end_when_they_are_over() {
         engine.unwrap().run().unwrap().stats.involuntary
     };
     assert_eq!(switches(Eevdf::new()), 2);
-    let exact = switches(Eevdf::since_7_2());
-    assert!((19..=21).contains(&exact), "{exact}");
+    for exact in [switches(Eevdf::since_7_2()), switches(Eevdf::since_7_3())] {
+        assert!((19..=21).contains(&exact), "{exact}");
+    }
+}
+
+/// The first slice of the parent and of its child is half a slice: 0.35 ms. The child runs for 0.1 ms of it. The parent comes back alone and sets no timer. So
+/// the timer of the child ends the slice of the parent at 0.7 ms, because it has a second child by then.
+#[test]
+fn since_7_2_the_timer_of_a_slice_outlives_its_task() {
+    let child = Op::Fork { template: 0 };
+    let parent = [child, Op::Compute { work_ns: 500_000 }, child, compute(2)];
+    let mut workload = workload(&[(&parent, 0, 0), (&[Op::Compute { work_ns: 100_000 }], 0, 0)]);
+    workload.templates = vec![workload.tasks.remove(1)];
+    let leaves = |policy: Eevdf| -> Vec<u64> {
+        let costs = Costs { tick_period_ns: 4 * MS, ..Costs::free() };
+        let options = Options::default();
+        let machine = Machine::uniform(1);
+        let engine = Engine::new(machine, costs, workload.clone(), policy, Kept::default(), options);
+        let kept = engine.unwrap().run().unwrap().sink.0;
+        kept.iter().filter(|event| event.prev == Some(0)).map(|event| event.at_ns).collect()
+    };
+    for policy in [Eevdf::since_7_2(), Eevdf::since_7_3()] {
+        assert_eq!(leaves(policy)[..2], [350_000, 700_000]);
+    }
 }
 
 fn grouped(tasks: &[(&[Op], u8, u64)], cgroups: Vec<Cgroup>, of: &[Option<u32>]) -> Workload {
@@ -232,9 +254,10 @@ fn an_idle_task_gives_way_and_a_batch_task_does_not_preempt() {
     let run = |policy: &str, workload| match policy {
         "eevdf" => switches(workload, Eevdf::new()),
         "eevdf-7.2" => switches(workload, Eevdf::since_7_2()),
+        "eevdf-7.3" => switches(workload, Eevdf::since_7_3()),
         _ => switches(workload, Cfs::new()),
     };
-    for policy in ["eevdf", "eevdf-7.2", "cfs"] {
+    for policy in ["eevdf", "eevdf-7.2", "eevdf-7.3", "cfs"] {
         let idle = run(policy, with(TaskClass::Idle, TaskClass::Normal));
         assert!(idle.contains(&(WAKES_NS, Some(1))), "{policy}: {idle:?}");
         let batch = run(policy, with(TaskClass::Normal, TaskClass::Batch));

@@ -68,10 +68,12 @@ impl Costs {
             // 294 ns with the way through the scheduler, on the machine above.
             yield_ns: 150,
             sleep_ns: 500,
-            fork_ns: 40_000,
-            thread_fork_ns: 10_000,
-            exit_ns: 20_000,
-            thread_exit_ns: 5_000,
+            fork_ns: 22_500,
+            thread_fork_ns: 9_900,
+            start_ns: 10_500,
+            thread_start_ns: 900,
+            exit_ns: 27_000,
+            thread_exit_ns: 4_200,
             hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS],
             locked_per_mille: LOCKED_PER_MILLE,
             ..Self::default()

@@ -171,17 +171,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let policy = self.policy.decision_at(&self.kernel, cpu, state.current as usize).unwrap_or(NEVER);
             policy.min(state.balance_at_ns).min(self.quota_ends_ns(cpu))
         };
-        if wanted_ns == NEVER {
+        let timer_ns = self.policy.slice_timer_at(cpu).unwrap_or(NEVER);
+        if wanted_ns.min(timer_ns) == NEVER {
             return NEVER;
         }
         // The ticks of this moment are done.
         let earliest_ns = (self.kernel.now_ns + 1).max(state.work_since_ns);
-        let tick_ns = self.kernel.tick_at_or_after_ns(wanted_ns.max(earliest_ns));
-        if !self.policy.has_slice_timer() {
-            return tick_ns;
-        }
-        let decision_ns = self.policy.decision_at(&self.kernel, cpu, state.current as usize).unwrap_or(NEVER);
-        tick_ns.min(decision_ns.max(earliest_ns))
+        let tick_ns = match wanted_ns {
+            NEVER => NEVER,
+            _ => self.kernel.tick_at_or_after_ns(wanted_ns.max(earliest_ns)),
+        };
+        tick_ns.min(timer_ns.max(earliest_ns))
     }
 
     /// Charges what the running task's core does now at its present speed, for its other threads.

@@ -9,6 +9,7 @@ use crate::policy::{Departure, Policy};
 use crate::program::Op;
 use crate::sink::Sink;
 use crate::workload::Waiting;
+use std::ops::RangeInclusive;
 
 /// Steps of a program without any time passing after which it is taken for an endless loop.
 const STEPS_AT_ONCE: u32 = 1 << 20;
@@ -106,7 +107,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 written_elsewhere: reads && elsewhere(state.written_on),
             };
             let distant_ns = costs.distant_ns(socket, memory);
-            (distant_ns, costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes))
+            let file_ns = if self.task_states[task].is_thread { costs.shared_file_ns } else { 0 };
+            (distant_ns, costs.message_ns(socket, bytes) + file_ns - costs.locked_ns(socket, bytes))
         };
         let mut distant_ns = 0;
         let mut message_ns = |pipe: u32, bytes: u32, reads: bool| {
@@ -128,6 +130,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             | Op::Signal { .. }
             | Op::Broadcast { .. }
             | Op::Post { .. }
+            | Op::PostAll { .. }
             | Op::Acquire { .. } => costs.futex_ns,
             Op::Barrier { barrier } => match self.objects.barriers[barrier as usize].spec.waiting {
                 Waiting::Block => costs.futex_ns,
@@ -192,7 +195,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Open { .. } | Op::Share { .. } | Op::Join { .. } | Op::Attend { .. } => {
                 self.team_step(cpu, task, op)
             }
-            Op::Post { semaphore } => self.post(cpu, task, semaphore as usize),
+            Op::Post { semaphore } => self.post(cpu, task, semaphore..=semaphore),
+            Op::PostAll { first, last } => self.post(cpu, task, first..=last),
             Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
             Op::Fork { template } => {
                 let spec = self.workload.templates[template as usize].clone();
@@ -312,11 +316,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         StepOutcome::Next
     }
 
-    fn post(&mut self, cpu: usize, task: usize, semaphore: usize) -> StepOutcome {
-        let state = &mut self.objects.semaphores[semaphore];
-        match state.waiters.pop_front() {
-            Some(waiter) => self.wake(waiter as usize, cpu, Some(task)),
-            None => state.value += 1,
+    /// Posts semaphores, the last one first.
+    fn post(&mut self, cpu: usize, task: usize, semaphores: RangeInclusive<u32>) -> StepOutcome {
+        for semaphore in semaphores.rev() {
+            let state = &mut self.objects.semaphores[semaphore as usize];
+            match state.waiters.pop_front() {
+                Some(waiter) => self.wake(waiter as usize, cpu, Some(task)),
+                None => state.value += 1,
+            }
         }
         StepOutcome::Next
     }

@@ -59,3 +59,33 @@ fn tasks_that_come_by_themselves_cost_every_cpu_its_share() {
     let switched: Vec<u64> = outcome.stats.cpus.iter().map(|times| times.switch_ns).collect();
     assert!(switched.iter().all(|ns| *ns == switched[0]), "{switched:?}");
 }
+
+#[test]
+fn a_task_pays_for_all_that_it_wakes_before_it_makes_way() {
+    let costs = Costs { wake_ns: 10_000, ..Costs::free() };
+    let acquire = |semaphore| Program { ops: vec![Op::Acquire { semaphore }] };
+    let task = |program: u32, priority: u8, start_ns: u64| TaskSpec {
+        process: program,
+        program,
+        priority,
+        start_ns,
+        ..TaskSpec::default()
+    };
+    let work = Op::Compute { work_ns: MS };
+    let workload = Workload {
+        programs: vec![
+            Program { ops: vec![Op::PostAll { first: 0, last: 1 }, work] },
+            acquire(0),
+            acquire(1),
+        ],
+        tasks: vec![task(0, 1, 1_000), task(1, 2, 0), task(2, 2, 0)],
+        semaphores: vec![0, 0],
+        ..Workload::default()
+    };
+    let (schedule, outcome) = schedule_of(Machine::uniform(1), costs, workload, RealTime::fifo());
+    let from_there: Vec<(u64, Option<usize>)> =
+        schedule.into_iter().filter(|came| came.0 > 1_000).map(|(at_ns, _, next)| (at_ns, next)).collect();
+    // The last one first, and both after both wake-ups.
+    assert_eq!(from_there, [(21_000, Some(2)), (21_000, Some(1)), (21_000, Some(0)), (1_021_000, None)]);
+    assert_eq!(outcome.stats.involuntary, 1);
+}

@@ -1,6 +1,7 @@
 //! Wake-ups and new tasks.
 
 use super::Engine;
+use super::execute::units;
 use crate::hook::Hook;
 use crate::kernel::{NONE, RunState};
 use crate::policy::{Arrival, Policy};
@@ -28,6 +29,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.sink.fork(self.kernel.now_ns, parent, task);
         self.kernel.tasks[task].cpu = handler as u32;
         self.load(task);
+        if parent.is_some() {
+            let costs = &self.kernel.costs;
+            let is_thread = self.task_states[task].is_thread;
+            let start_ns = if is_thread { costs.thread_start_ns } else { costs.start_ns };
+            self.kernel.tasks[task].remaining += units(start_ns);
+        }
         self.place(task, handler, Arrival::Fork);
     }
 

@@ -1,4 +1,4 @@
-//! EEVDF, the fair class since Linux 6.6, with the rules of 6.18 (kernel/sched/fair.c).
+//! EEVDF, the fair class since Linux 6.6, with the rules of 6.18, 7.2 or 7.3 (kernel/sched/fair.c).
 //!
 //! A task is eligible when it has had at most its share: its virtual run time is at most the weighted average of all. Of the eligible
 //! ones the one with the earliest virtual deadline runs, until its slice is over. A task that sleeps while it owes time stays in
@@ -18,6 +18,10 @@ const BASE_SLICE_NS: u64 = 700_000;
 pub(super) const HOT_NS: u64 = 500_000;
 /// What the kernel finds a look for work to cost when a CPU becomes idle, about (`max_newidle_lb_cost`), ns.
 pub(super) const NEW_IDLE_COST_NS: u64 = 5_000;
+/// The shortest time for which a slice's timer is set (`hrtick_start`), ns.
+const LEAST_TIMER_NS: u64 = 10_000;
+/// How far a timer that is set may be off (`hrtick_needs_rearm`), ns.
+const TIMER_SLACK_NS: u64 = 5_000;
 /// Tasks looked at for one to move (`SCHED_NR_MIGRATE_BREAK`).
 pub(super) const MOVED_AT_MOST: usize = 32;
 
@@ -40,6 +44,8 @@ struct Entity {
     delayed: bool,
     /// Its deadline is relative to its virtual run time: it is on its way to another CPU.
     relative: bool,
+    /// It has just been made, and no look for preemption has met it yet.
+    fresh: bool,
 }
 
 impl QueuedEntity for Entity {
@@ -64,6 +70,15 @@ impl QueuedEntity for Entity {
     }
 }
 
+/// The kernel whose kernel/sched/fair.c the class follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Rules {
+    #[default]
+    V6_18,
+    V7_2,
+    V7_3,
+}
+
 /// The queue of a CPU, its tree aside.
 #[derive(Clone, Copy, Debug, Default)]
 struct CfsRq {
@@ -77,14 +92,15 @@ struct CfsRq {
     queued: u32,
     /// The task that ran last and could go on: it is protected while its slice lasts.
     last: Option<u32>,
+    /// When its timer ends the running task's slice, since 7.2 (`rq->hrtick_timer`).
+    timer_ns: Option<u64>,
 }
 
 /// EEVDF.
 #[derive(Clone, Debug, Default)]
 pub struct Eevdf {
     slice_ns: Option<u64>,
-    /// By the rules of 7.2, not those of 6.18.
-    since_7_2: bool,
+    rules: Rules,
     slice: i64,
     tick_ns: i64,
     entities: Vec<Entity>,
@@ -106,9 +122,21 @@ impl Eevdf {
 
     /// By the rules of Linux 7.2 (kernel/sched/fair.c). Slices end by a timer of their own (`HRTICK`) and not at the next tick. A task that
     /// slept in the queue keeps at least the lag it went to sleep with. Lag is bounded by a slice and a tick. The preemption check of a
-    /// wake-up dequeues the sleeping tasks that it meets in the queue.
+    /// wake-up dequeues the sleeping tasks that it meets in the queue, and one that changes nothing shortens the running task's protection. A
+    /// task that is made does not take its parent's place.
     pub fn since_7_2() -> Self {
-        Self { since_7_2: true, ..Self::default() }
+        Self { rules: Rules::V7_2, ..Self::default() }
+    }
+
+    /// By the rules of Linux 7.3 (kernel/sched/fair.c). Besides those of 7.2: a running task that a woken one is to follow loses the
+    /// protection of its slice, and a task that is made shortens its parent's.
+    pub fn since_7_3() -> Self {
+        Self { rules: Rules::V7_3, ..Self::default() }
+    }
+
+    #[inline]
+    fn is_since_7_2(&self) -> bool {
+        self.rules >= Rules::V7_2
     }
 
     #[inline]
@@ -252,7 +280,7 @@ impl Eevdf {
     /// What a task is owed when it leaves (`update_entity_lag`).
     fn lag(&self, average: i64, entity: &Entity) -> i64 {
         let most =
-            if self.since_7_2 { self.slice + self.tick_ns } else { (2 * self.slice).max(self.tick_ns) };
+            if self.is_since_7_2() { self.slice + self.tick_ns } else { (2 * self.slice).max(self.tick_ns) };
         let most = virtual_ns(most, entity.weight);
         (average - entity.vruntime).clamp(-most, most)
     }
@@ -276,6 +304,31 @@ impl Eevdf {
         // Never too large here: distances from zero are some slices, loads some thousand times 1024.
         self.queues
             .first_fitting(&self.entities, cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
+    }
+
+    /// Sets the timer that ends the slice of a task with others beside it (`hrtick_start_fair`). A difference of 5 us is not worth it
+    /// (`hrtick_needs_rearm`), and 10 us is the least.
+    ///
+    /// A task that is alone when it comes does not set it. Then the timer of the task before it goes on, and ends its slice instead.
+    fn set_timer(&mut self, kernel: &Kernel, cpu: usize, now: &Entity) {
+        let queue = &mut self.rqs[cpu];
+        if queue.queued == 0 {
+            return;
+        }
+        let left_ns = real_ns_for(now.deadline - now.vruntime, now.weight) as u64;
+        let at_ns = kernel.now_ns + left_ns.max(LEAST_TIMER_NS);
+        if queue.timer_ns.is_none_or(|timer_ns| timer_ns.abs_diff(at_ns) > TIMER_SLACK_NS) {
+            queue.timer_ns = Some(at_ns);
+        }
+    }
+
+    /// A wake-up that changes nothing leaves the running task no more than a slice from now, or from the average if that is earlier
+    /// (`update_protect_slice`).
+    fn shorten_protection(&mut self, cpu: usize, task: usize, now: &Entity) {
+        let from = now.vruntime.min(self.average(cpu, Some(now)));
+        let until = from + self.slice_of(now.weight);
+        let protected = &mut self.entities[task].protected;
+        *protected = until.min(*protected);
     }
 
     #[inline]
@@ -320,7 +373,11 @@ pub(super) fn cpus_factor(cpus: usize) -> u64 {
 
 impl Policy for Eevdf {
     fn name(&self) -> &'static str {
-        if self.since_7_2 { "eevdf-7.2" } else { "eevdf" }
+        match self.rules {
+            Rules::V6_18 => "eevdf",
+            Rules::V7_2 => "eevdf-7.2",
+            Rules::V7_3 => "eevdf-7.3",
+        }
     }
 
     fn family(&self) -> Family {
@@ -354,14 +411,15 @@ impl Policy for Eevdf {
 
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Arrival) {
         let current = self.running(kernel, cpu);
+        // It has fired, for nothing if the running task was alone.
+        self.rqs[cpu].timer_ns.take_if(|timer_ns| *timer_ns <= kernel.now_ns);
         if self.entities[task].delayed {
             // requeue_delayed_entity: only what it owes is kept.
             let average = self.average(cpu, current.as_ref());
-            let entity = &mut self.entities[task];
-            let slept_with = if self.since_7_2 { entity.lag } else { i64::MIN };
-            entity.delayed = false;
+            let slept_with = if self.is_since_7_2() { self.entities[task].lag } else { i64::MIN };
+            (self.entities[task].delayed, self.entities[task].fresh) = (false, false);
             let lag = self.lag(average, &self.entities[task]).max(slept_with);
-            let is_elsewhere = self.since_7_2 && average - lag != self.entities[task].vruntime;
+            let is_elsewhere = self.is_since_7_2() && average - lag != self.entities[task].vruntime;
             if lag > 0 || is_elsewhere {
                 self.remove(cpu, task);
                 self.entities[task].lag = lag.min(0);
@@ -372,7 +430,12 @@ impl Policy for Eevdf {
         }
         self.reweigh(kernel, task);
         self.place(cpu, task, current.as_ref(), why == Arrival::Fork);
+        self.entities[task].fresh = why == Arrival::Fork;
         self.insert(cpu, task);
+        // hrtick_update.
+        if let Some(now) = current.filter(|_| self.is_since_7_2() && self.rqs[cpu].timer_ns.is_none()) {
+            self.set_timer(kernel, cpu, &now);
+        }
     }
 
     fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Departure) {
@@ -408,6 +471,7 @@ impl Policy for Eevdf {
         let last = self.rqs[cpu].last.take();
         loop {
             if self.rqs[cpu].queued == 0 {
+                self.rqs[cpu].timer_ns = None;
                 return None;
             }
             // RUN_TO_PARITY: the one that ran goes on until its slice is over, while it is eligible.
@@ -428,7 +492,14 @@ impl Policy for Eevdf {
             let average = self.average(cpu, None);
             self.move_zero(cpu, average);
             self.remove(cpu, task);
-            self.entities[task].protected = self.entities[task].deadline;
+            // A task that goes on after its slice is not set anew (put_prev_set_next_task).
+            if !(self.is_since_7_2() && last == Some(task as u32)) {
+                self.entities[task].protected = self.entities[task].deadline;
+                let now = self.entities[task];
+                if self.is_since_7_2() {
+                    self.set_timer(kernel, cpu, &now);
+                }
+            }
             self.queues.prepare(&self.entities, cpu, |task| kernel.prefetch(task));
             return Some(task);
         }
@@ -447,7 +518,13 @@ impl Policy for Eevdf {
 
     #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        self.rqs[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
+        if self.rqs[cpu].queued == 0 {
+            return false;
+        }
+        // The timer does not ask whether the slice is over (entity_tick).
+        let timer = self.rqs[cpu].timer_ns.take_if(|timer_ns| *timer_ns <= kernel.now_ns);
+        let entity = &self.entities[task];
+        timer.is_some() || self.vruntime_now(kernel, cpu, task) >= entity.protected.min(entity.deadline)
     }
 
     #[inline]
@@ -456,7 +533,8 @@ impl Policy for Eevdf {
             return None;
         }
         let entity = &self.entities[task];
-        let left_ns = real_ns_for(entity.protected - entity.vruntime, entity.weight);
+        let until = entity.protected.min(entity.deadline);
+        let left_ns = real_ns_for(until - entity.vruntime, entity.weight);
         Some(kernel.run_start_ns(cpu) + left_ns as u64)
     }
 
@@ -464,8 +542,10 @@ impl Policy for Eevdf {
         true
     }
 
-    fn has_slice_timer(&self) -> bool {
-        self.since_7_2
+    #[inline]
+    fn slice_timer_at(&self, cpu: usize) -> Option<u64> {
+        let queue = &self.rqs[cpu];
+        queue.timer_ns.filter(|_| queue.queued > 0)
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
@@ -477,22 +557,38 @@ impl Policy for Eevdf {
             }
             return preempts;
         }
+        // update_curr: a task without protection makes way when it leaves the kernel, if there are others than the woken one.
+        let is_over = self.is_since_7_2() && self.rqs[cpu].queued > 1 && now.vruntime >= now.protected;
+        let is_fresh = std::mem::take(&mut self.entities[woken].fresh);
+        if is_fresh && self.is_since_7_2() {
+            if self.rules >= Rules::V7_3 {
+                self.shorten_protection(cpu, current, &now);
+            }
+            return is_over;
+        }
         let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
         if eligible && now.vruntime < now.protected {
             // RUN_TO_PARITY.
+            if self.is_since_7_2() {
+                self.shorten_protection(cpu, current, &now);
+            }
             return false;
         }
         let mut best = self.earliest(cpu, Some(&now));
-        while let Some(delayed) = best.filter(|best| self.since_7_2 && self.entities[*best].delayed) {
+        while let Some(delayed) = best.filter(|best| self.is_since_7_2() && self.entities[*best].delayed) {
             self.finish_delayed(cpu, delayed, Some(&now));
             best = self.earliest(cpu, Some(&now));
         }
-        match best {
-            Some(best) if best == woken => {
-                !eligible || self.entities[best].deadline <= self.entities[current].deadline
-            }
-            _ => false,
+        let preempts = best == Some(woken)
+            && (!eligible || self.entities[woken].deadline <= self.entities[current].deadline);
+        if preempts && self.rules >= Rules::V7_3 {
+            // cancel_protect_slice.
+            let protected = &mut self.entities[current].protected;
+            *protected = now.vruntime.min(*protected);
+        } else if !preempts && self.is_since_7_2() {
+            self.shorten_protection(cpu, current, &now);
         }
+        preempts || is_over
     }
 
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {

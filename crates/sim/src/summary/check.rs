@@ -199,7 +199,7 @@ mod tests {
             "spin:tasks=9,work_ns=20000000,working_set_bytes=65536",
         ] {
             for machine in ["1", "2f4s", "emulated:3", "xeon-phi-31s1p"] {
-                for policy in ["eevdf", "eevdf-7.2", "cfs", "cfs-2.6", "fifo", "rr", "flsched"] {
+                for policy in ["eevdf", "eevdf-7.2", "eevdf-7.3", "cfs", "cfs-2.6", "fifo", "rr", "flsched"] {
                     honest(workload, machine, policy);
                 }
             }

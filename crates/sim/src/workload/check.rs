@@ -92,6 +92,8 @@ impl Workload {
                 Op::Post { semaphore } | Op::Acquire { semaphore } => {
                     (semaphore as usize >= self.semaphores.len()).then(|| format!("semaphore {semaphore}"))
                 }
+                Op::PostAll { first, last } => (first > last || last as usize >= self.semaphores.len())
+                    .then(|| format!("semaphores {first} to {last}")),
                 Op::Fork { template } => {
                     (template as usize >= self.templates.len()).then(|| format!("template {template}"))
                 }

@@ -78,8 +78,8 @@ impl Hackbench {
     }
 
     /// A task that makes the ones that are there. Each reports to it that it is there, by the first semaphore. Each waits for one of its
-    /// own (`ready`, where the program has a pipe and poll). The last one made is let go first: poll puts those that wait at the head of
-    /// the pipe's list.
+    /// own (`ready`, where the program has a pipe and poll). One write lets all of them go before any of them runs, the last one made first:
+    /// poll puts those that wait at the head of the pipe's list.
     fn make_them(&self, workload: &mut Workload) {
         let ready = 0;
         workload.templates = std::mem::take(&mut workload.tasks);
@@ -99,7 +99,7 @@ impl Hackbench {
         repeat(&mut ops, made, 0, |ops| ops.push(Op::Acquire { semaphore: ready }));
         // From here to the end the program's own clock runs.
         ops.push(Op::RequestBegins);
-        ops.extend((1..=made).rev().map(|semaphore| Op::Post { semaphore }));
+        ops.push(Op::PostAll { first: 1, last: made });
         ops.extend([Op::WaitChildren, Op::RequestEnds]);
         let program = workload.add_program(ops);
         self.add_task(workload, NAME.to_owned(), program);

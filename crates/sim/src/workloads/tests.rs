@@ -27,6 +27,9 @@ pub(crate) fn balance(workload: &Workload) -> Sums {
                 Op::Send { pipe, bytes } => *sums.sent.entry(pipe).or_default() += u64::from(bytes),
                 Op::Receive { pipe, bytes } => *sums.received.entry(pipe).or_default() += u64::from(bytes),
                 Op::Post { semaphore } => *sums.posted.entry(semaphore).or_default() += 1,
+                Op::PostAll { first, last } => {
+                    (first..=last).for_each(|semaphore| *sums.posted.entry(semaphore).or_default() += 1);
+                }
                 Op::Acquire { semaphore } => *sums.acquired.entry(semaphore).or_default() += 1,
                 Op::Compute { work_ns } => sums.work_ns += work_ns,
                 Op::RequestEnds => sums.requests += 1,
@@ -71,6 +74,10 @@ pub(crate) fn check(workload: &Workload) {
                 Op::Barrier { barrier } => exists(barrier, workload.barriers.len()),
                 Op::Post { semaphore } | Op::Acquire { semaphore } => {
                     exists(semaphore, workload.semaphores.len());
+                }
+                Op::PostAll { first, last } => {
+                    assert!(first <= last);
+                    exists(last, workload.semaphores.len());
                 }
                 Op::Fork { template } => exists(template, workload.templates.len()),
                 Op::Become { application } => exists(application, workload.applications.len()),
