@@ -20,6 +20,8 @@ struct Program {
     executable: PathBuf,
     /// The crate's directory, where cargo runs its tests.
     directory: PathBuf,
+    /// A benchmark that runs small among the tests. It has no tests by name, and takes `--list` for a wish to measure for minutes.
+    is_benchmark: bool,
 }
 
 /// The command's own tests, and those of them that take little time.
@@ -60,7 +62,7 @@ pub(crate) fn quick() -> Result<Counts> {
 /// Runs those tests, one after the other, in whatever program they are; not those in documentation.
 pub(crate) fn again(names: &[String]) -> Result<Counts> {
     let mut sum = Counts::default();
-    for program in all_programs()? {
+    for program in all_programs()?.iter().filter(|program| !program.is_benchmark) {
         let mut command = command(program);
         let listed = command.arg("--list").output()?;
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
@@ -134,5 +136,27 @@ fn program(line: &str) -> Option<Program> {
         target: message["target"]["name"].as_str()?.to_owned(),
         executable: message["executable"].as_str()?.into(),
         directory: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+        is_benchmark: message["target"]["kind"].as_array()?.iter().any(|kind| kind == "bench"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmarks_among_the_tests_are_told_from_tests() {
+        let line = |kind: &str, is_test: bool| {
+            serde_json::json!({
+                "profile": { "test": is_test },
+                "target": { "name": "overhead", "kind": [kind] },
+                "executable": "/target/overhead-1",
+                "manifest_path": "/crates/cli/Cargo.toml",
+            })
+            .to_string()
+        };
+        assert!(program(&line("bench", true)).unwrap().is_benchmark);
+        assert!(!program(&line("test", true)).unwrap().is_benchmark);
+        assert_eq!(program(&line("bin", false)), None);
+    }
 }
