@@ -202,8 +202,9 @@ fn interrupts_are_counted_by_processor() {
         let rows = found["reconciliation"].as_array().unwrap();
         if let Some(row) = rows.iter().find(|row| row["what"] == "interrupts") {
             let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
-            // They are read one after the other, and on a machine at rest they are few.
-            assert!((counted - kernel).abs() <= 3.0 + 0.25 * kernel, "{source}: {row}");
+            // They are read one after the other. On a machine at rest there are one or two, or none.
+            let are_few = counted.max(kernel) <= 3.0;
+            assert!(are_few || (counted / kernel - 1.0).abs() < 0.25, "{source}: {row}");
         }
     }
 }

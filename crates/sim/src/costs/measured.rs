@@ -187,11 +187,8 @@ impl Reading<'_> {
     /// System calls.
     fn calls(&mut self) {
         // A Profile's baseline is of one write and one read, per switch.
-        let calls_ns = [Tasks::Process, Tasks::Thread].map(|tasks| {
-            let row = self.profile.direct_cost(Method::Pipe, tasks, Placement::SameCpu, Class::Normal);
-            row.map(|row| row.baseline_ns)
-        });
-        match calls_ns {
+        let calls_ns = |tasks| self.on_one_cpu(Method::Pipe, tasks).map(|row| row.baseline_ns);
+        match [Tasks::Process, Tasks::Thread].map(calls_ns) {
             [Some(processes_ns), Some(threads_ns)] => {
                 self.costs.pipe_ns = whole_ns(processes_ns / 2.0);
                 self.costs.shared_file_ns = whole_ns((threads_ns - processes_ns) / 2.0);
@@ -288,15 +285,19 @@ impl Reading<'_> {
         self.assume("barrier_look_ns", costs.barrier_look_ns, why);
     }
 
-    /// A row of the method on one CPU, between threads if there is one.
     /// A switch with the wake-up before it and the hooks around it.
     fn whole_switch_ns(&self, switch_ns: u64) -> u64 {
         switch_ns + self.costs.wake_ns + hooks_ns(&self.costs, Family::Fair)
     }
 
+    /// A row of the method on one CPU, between threads if there is one.
     fn any_of(&self, method: Method) -> Option<&Direct> {
-        let of = |tasks| self.profile.direct_cost(method, tasks, Placement::SameCpu, Class::Normal);
-        of(Tasks::Thread).or_else(|| of(Tasks::Process))
+        self.on_one_cpu(method, Tasks::Thread).or_else(|| self.on_one_cpu(method, Tasks::Process))
+    }
+
+    /// The row of the method on one CPU, between such tasks.
+    fn on_one_cpu(&self, method: Method, tasks: Tasks) -> Option<&Direct> {
+        self.profile.direct_cost(method, tasks, Placement::SameCpu, Class::Normal)
     }
 
     #[allow(clippy::needless_pass_by_value)] // Numbers and texts alike, made where they are handed over.

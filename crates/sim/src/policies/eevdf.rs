@@ -307,14 +307,14 @@ impl Eevdf {
     }
 
     /// Sets the timer that ends the slice of a task with others beside it (`hrtick_start_fair`). A difference of 5 us is not worth it
-    /// (`hrtick_needs_rearm`), and 10 us is the least.
+    /// (`hrtick_needs_rearm`), and 10 us is the minimum.
     ///
-    /// A task that is alone when it comes does not set it. Then the timer of the task before it goes on, and ends its slice instead.
+    /// A task that is alone when it comes does not set it. Then the timer of the previous task stays set, and ends its slice instead.
     fn set_timer(&mut self, kernel: &Kernel, cpu: usize, now: &Entity) {
-        let queue = &mut self.rqs[cpu];
-        if queue.queued == 0 {
+        if !self.is_since_7_2() || self.rqs[cpu].queued == 0 {
             return;
         }
+        let queue = &mut self.rqs[cpu];
         let left_ns = real_ns_for(now.deadline - now.vruntime, now.weight) as u64;
         let at_ns = kernel.now_ns + left_ns.max(LEAST_TIMER_NS);
         if queue.timer_ns.is_none_or(|timer_ns| timer_ns.abs_diff(at_ns) > TIMER_SLACK_NS) {
@@ -325,6 +325,9 @@ impl Eevdf {
     /// A wake-up that changes nothing leaves the running task no more than a slice from now, or from the average if that is earlier
     /// (`update_protect_slice`).
     fn shorten_protection(&mut self, cpu: usize, task: usize, now: &Entity) {
+        if !self.is_since_7_2() {
+            return;
+        }
         let from = now.vruntime.min(self.average(cpu, Some(now)));
         let until = from + self.slice_of(now.weight);
         let protected = &mut self.entities[task].protected;
@@ -433,7 +436,7 @@ impl Policy for Eevdf {
         self.entities[task].fresh = why == Arrival::Fork;
         self.insert(cpu, task);
         // hrtick_update.
-        if let Some(now) = current.filter(|_| self.is_since_7_2() && self.rqs[cpu].timer_ns.is_none()) {
+        if let Some(now) = current.filter(|_| self.rqs[cpu].timer_ns.is_none()) {
             self.set_timer(kernel, cpu, &now);
         }
     }
@@ -496,9 +499,7 @@ impl Policy for Eevdf {
             if !(self.is_since_7_2() && last == Some(task as u32)) {
                 self.entities[task].protected = self.entities[task].deadline;
                 let now = self.entities[task];
-                if self.is_since_7_2() {
-                    self.set_timer(kernel, cpu, &now);
-                }
+                self.set_timer(kernel, cpu, &now);
             }
             self.queues.prepare(&self.entities, cpu, |task| kernel.prefetch(task));
             return Some(task);
@@ -523,8 +524,7 @@ impl Policy for Eevdf {
         }
         // The timer does not ask whether the slice is over (entity_tick).
         let timer = self.rqs[cpu].timer_ns.take_if(|timer_ns| *timer_ns <= kernel.now_ns);
-        let entity = &self.entities[task];
-        timer.is_some() || self.vruntime_now(kernel, cpu, task) >= entity.protected.min(entity.deadline)
+        timer.is_some() || self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
     }
 
     #[inline]
@@ -533,8 +533,7 @@ impl Policy for Eevdf {
             return None;
         }
         let entity = &self.entities[task];
-        let until = entity.protected.min(entity.deadline);
-        let left_ns = real_ns_for(until - entity.vruntime, entity.weight);
+        let left_ns = real_ns_for(entity.protected - entity.vruntime, entity.weight);
         Some(kernel.run_start_ns(cpu) + left_ns as u64)
     }
 
@@ -569,9 +568,7 @@ impl Policy for Eevdf {
         let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
         if eligible && now.vruntime < now.protected {
             // RUN_TO_PARITY.
-            if self.is_since_7_2() {
-                self.shorten_protection(cpu, current, &now);
-            }
+            self.shorten_protection(cpu, current, &now);
             return false;
         }
         let mut best = self.earliest(cpu, Some(&now));
@@ -585,7 +582,7 @@ impl Policy for Eevdf {
             // cancel_protect_slice.
             let protected = &mut self.entities[current].protected;
             *protected = now.vruntime.min(*protected);
-        } else if !preempts && self.is_since_7_2() {
+        } else if !preempts {
             self.shorten_protection(cpu, current, &now);
         }
         preempts || is_over
