@@ -236,6 +236,8 @@ class Message:
     """
     one_cpu_ns: float | None
     """Between CPUs: the same by one task on the writer's, batch by batch beside it, ns."""
+    write_share: float | None = None
+    """On one CPU: the part of `message_ns` which is the write."""
 
 
 @dataclass(frozen=True)

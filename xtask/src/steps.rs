@@ -12,6 +12,7 @@ use crate::{
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
@@ -43,33 +44,36 @@ const STEPS: [(&str, Run); 20] = [
 const BUILD: &str = "build";
 const WHEEL: &str = "wheel";
 
-/// What runs at the same time as everything after [`WHEEL`], each list one after the other: most tests wait more than they compute. They are
-/// waited for at the end, and what they print is shown then, so that nothing is mixed.
-const BESIDE: [&[(&str, Run)]; 2] = [
-    &[("guests", rust_tests::guests)],
-    &[
-        ("python", || pytest(PYTHON_TESTS, "python", &[])),
-        ("functions", || pytest(FUNCTION_TESTS, "functions", &[])),
-        ("browser", || pytest(BROWSER_TESTS, "browser", &[])),
-    ],
+/// What runs at the same time as everything after [`WHEEL`], [`AT_A_TIME`] of them and then as many as are free: most tests wait more than they
+/// compute. The longest come first. They are waited for at the end, and what they print is shown then, so that nothing is mixed.
+const BESIDE: [(&str, Run); 5] = [
+    ("guests", rust_tests::guests),
+    ("faas", || pytest(FAAS_TESTS, "faas", &[])),
+    ("functions", || pytest(FUNCTION_TESTS, "functions", &[])),
+    ("python", || pytest(PYTHON_TESTS, "python", &[NOT_FAAS])),
+    ("browser", || pytest(BROWSER_TESTS, "browser", &[])),
 ];
+const AT_A_TIME: usize = 2;
 const PYTHON_TESTS: &[&str] = &["python/tests"];
+const FAAS_TESTS: &[&str] = &["python/tests/faas"];
+const NOT_FAAS: &str = "--ignore=python/tests/faas";
 const FUNCTION_TESTS: &[&str] = &["functions/python/tests", "tests/functions"];
 const BROWSER_TESTS: &[&str] = &["tests/browser"];
 
 /// How tests that failed beside others are run again.
-const AGAIN: [(&str, Again); 5] = [
+const AGAIN: [(&str, Again); 6] = [
     ("rust", rust_tests::again),
     ("guests", rust_tests::again),
-    ("python", |_| pytest(PYTHON_TESTS, "python", FAILED_ONES)),
-    ("functions", |_| pytest(FUNCTION_TESTS, "functions", FAILED_ONES)),
-    ("browser", |_| pytest(BROWSER_TESTS, "browser", FAILED_ONES)),
+    ("faas", |_| pytest(FAAS_TESTS, "faas", &FAILED_ONES)),
+    ("python", |_| pytest(PYTHON_TESTS, "python", &[&[NOT_FAAS][..], &FAILED_ONES].concat())),
+    ("functions", |_| pytest(FUNCTION_TESTS, "functions", &FAILED_ONES)),
+    ("browser", |_| pytest(BROWSER_TESTS, "browser", &FAILED_ONES)),
 ];
 /// pytest keeps which they are.
-const FAILED_ONES: &[&str] = &["--last-failed", "--last-failed-no-failures", "none"];
+const FAILED_ONES: [&str; 3] = ["--last-failed", "--last-failed-no-failures", "none"];
 
 pub(crate) fn names() -> Vec<&'static str> {
-    STEPS.iter().chain(BESIDE.into_iter().flatten()).map(|(name, _)| *name).collect()
+    STEPS.iter().chain(&BESIDE).map(|(name, _)| *name).collect()
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
@@ -90,7 +94,7 @@ const QUICK: [&str; 10] = [
 pub(crate) fn check() -> bool {
     let mut steps = named(&STEPS, |name| QUICK.contains(&name));
     steps.push(("rust", rust_tests::quick));
-    run_steps(&steps, Vec::new())
+    run_steps(&steps, &[])
 }
 
 fn named(steps: &[(&'static str, Run)], chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, Run)> {
@@ -103,11 +107,11 @@ pub(crate) fn test(wanted: &[String]) -> Result<bool> {
         bail!("no step is called '{unknown}'; they are {}", names().join(" "));
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
-    Ok(run_steps(&named(&STEPS, is_wanted), BESIDE.map(|steps| named(steps, is_wanted)).into()))
+    Ok(run_steps(&named(&STEPS, is_wanted), &named(&BESIDE, is_wanted)))
 }
 
 /// Runs steps, none hidden by the failure of another, and those `beside` them; whether none failed.
-fn run_steps(steps: &[(&'static str, Run)], beside: Vec<Vec<(&'static str, Run)>>) -> bool {
+fn run_steps(steps: &[(&'static str, Run)], beside: &[(&'static str, Run)]) -> bool {
     let begin =
         steps.iter().rposition(|(name, _)| [BUILD, WHEEL].contains(name)).map_or(0, |built| built + 1);
     let (first, rest) = steps.split_at(begin);
@@ -117,15 +121,27 @@ fn run_steps(steps: &[(&'static str, Run)], beside: Vec<Vec<(&'static str, Run)>
         result(name, run(), start)
     };
     let mut results: Vec<StepResult> = first.iter().map(run_one).collect();
+    let next = AtomicUsize::new(0);
+    let take_turns = || {
+        let mut done = Vec::new();
+        while let place = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(step) = beside.get(place)
+        {
+            done.push((place, kept(|| run_one(step))));
+        }
+        done
+    };
     std::thread::scope(|scope| {
-        let all = |steps: Vec<_>| steps.iter().map(|step| kept(|| run_one(step))).collect::<Vec<_>>();
-        let begun: Vec<_> = beside.into_iter().map(|steps| scope.spawn(move || all(steps))).collect();
+        let begun: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(take_turns)).collect();
         results.extend(rest.iter().map(run_one));
+        let mut done = take_turns();
         for beside in begun {
-            for (result, lines) in beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                say(&lines.join("\n"));
-                results.push(result);
-            }
+            done.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done.sort_by_key(|(place, _)| *place);
+        for (_, (result, lines)) in done {
+            say(&lines.join("\n"));
+            results.push(result);
         }
     });
     try_again(&mut results, |name| AGAIN.iter().find(|(step, _)| *step == name).map(|(_, again)| *again));

@@ -44,7 +44,7 @@ pub struct AccuracyDocument {
     pub kernel: String,
     /// CPUs of the guest, or those that the loads could use here.
     pub cpus: u32,
-    /// Runs of each load under each policy, and seeds of each simulation.
+    /// Runs of each load under each policy, at least.
     pub runs: usize,
     /// Digests of all that the guest of each scheduler got: the same give the same figures.
     pub inputs: Vec<String>,
@@ -97,6 +97,9 @@ pub struct AccuracyRow {
     pub seconds: RealAndSimulated,
     /// Switches of all its tasks, those of starting and ending it among them.
     pub context_switches: RealAndSimulated,
+    /// Runs that the real figures are medians of; in a virtual machine also the seeds of the simulation.
+    #[serde(default)]
+    pub runs: usize,
     /// Runs that are left out, since what a switch cost before and after them differed by more than 15 %.
     #[serde(default, skip_serializing_if = "is_none")]
     pub left_out: usize,
@@ -214,8 +217,9 @@ pub fn accuracy(
                 reference: Reference::Guest,
                 work,
                 simulated_policy: simulated_policy.clone(),
+                runs: runs.len(),
                 seconds: real(&runs, |run| seconds_of(run, load, simulated)),
-                context_switches: real(&runs, switches_of),
+                context_switches: real(&runs, Run::switches),
                 left_out: 0,
             });
         }
@@ -238,7 +242,7 @@ pub fn accuracy(
         (!differences.is_empty()).then(|| median(&differences))
     };
     document.errors.seconds.chance = chance(&|run, load, simulated| seconds_of(run, load, simulated));
-    document.errors.context_switches.chance = chance(&|run, _, _| switches_of(run));
+    document.errors.context_switches.chance = chance(&|run, _, _| run.switches());
     Ok((document, profile))
 }
 
@@ -265,7 +269,9 @@ pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Res
     // A single CPU has all turns.
     let machine = if document.cpus == 1 { "1".to_owned() } else { format!("emulated:{}", document.cpus) };
     for row in document.rows.iter_mut().filter(|row| row.reference == Reference::Guest) {
-        let found = (1..=document.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
+        // Tables of before rows had numbers of their own.
+        row.runs = if row.runs == 0 { document.runs } else { row.runs };
+        let found = (1..=row.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let middle = |of: fn(&(f64, f64)) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
         row.seconds.simulated = middle(|(seconds, _)| *seconds);
@@ -398,10 +404,6 @@ fn seconds_of(run: &Run, load: &Load, simulated: &SimulatedLoad) -> f64 {
     })
 }
 
-fn switches_of(run: &Run) -> f64 {
-    (run.voluntary + run.involuntary) as f64
-}
-
 fn real(runs: &[&Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
     real_values(&runs.iter().map(|run| of(run)).collect::<Vec<_>>())
 }
@@ -474,6 +476,7 @@ mod tests {
             simulated_policy: "rr".to_owned(),
             seconds: beside(seconds),
             context_switches: beside(switches),
+            runs: 1,
             left_out: 0,
         }
     }

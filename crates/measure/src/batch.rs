@@ -23,6 +23,8 @@ pub(crate) struct Batch {
     pub baseline_off_cpu_share: f64,
     /// Time of a fixed spin just before, ns.
     pub spin_ns: f64,
+    /// Of messages that one task writes and reads: the part of the time that is writing, of the round before.
+    pub write_share: Option<f64>,
     /// Whether the leader ended on another CPU than it began on.
     pub migrated: bool,
 }

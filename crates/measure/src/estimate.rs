@@ -159,6 +159,12 @@ impl AcceptedBatches<'_> {
         self.estimate(self.low_of(ns), ns)
     }
 
+    /// Median part of a message that is its write, where one task does both.
+    pub(crate) fn write_share(&self) -> Option<f64> {
+        let shares: Vec<f64> = self.batches.iter().filter_map(|(_, batch)| batch.write_share).collect();
+        (!shares.is_empty()).then(|| stats::median(&shares))
+    }
+
     /// Median time of the baseline for each switch of a round.
     pub(crate) fn baseline_per_switch_ns(&self) -> f64 {
         self.median_of(|batch| batch.baseline_per_round_ns() / self.divisor(batch))

@@ -87,6 +87,7 @@ fn message(condition: &Condition, kept: &AcceptedBatches<'_>) -> Message {
         depth,
         message_bytes: MESSAGE_BYTES as u64,
         message_ns: kept.per_message(per_round),
+        write_share: kept.write_share(),
         one_cpu_ns: (condition.cpus.len() > 1).then(|| kept.baseline_operation_ns() / per_round),
     }
 }

@@ -58,6 +58,7 @@ pub fn check(profile: &Profile) -> Result<(), Refused> {
         if let Some(ns) = row.one_cpu_ns {
             checks.finite(&format!("{name} one_cpu_ns"), ns);
         }
+        share(&mut checks, &format!("{name} write_share"), row.write_share);
     }
     let references = &profile.references;
     let named = [

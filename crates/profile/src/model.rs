@@ -312,6 +312,9 @@ pub struct Message {
     pub message_bytes: u64,
     /// One write and one read, ns; between CPUs with a share of handing over, which all messages of a round have in common.
     pub message_ns: Estimate,
+    /// On one CPU: the part of that which is the write. Profiles of before December 2026 do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_share: Option<f64>,
     /// Between CPUs: the same by one task on the writer's, batch by batch next to it, ns.
     pub one_cpu_ns: Option<f64>,
 }

@@ -41,7 +41,7 @@ pub struct BenchJob {
     /// Boots of each scheduler. Boots differ, so they are what is compared.
     pub boots: usize,
     /// Counted runs of each load in each boot.
-    pub runs: usize,
+    pub runs: Runs,
     /// Whether the first boot of each scheduler records each load once, after all counted runs.
     pub record: bool,
     /// Draws other boots.
@@ -58,6 +58,22 @@ pub struct BenchJob {
     pub program: PathBuf,
     /// Where schedulers are looked for.
     pub search_path: SearchPath,
+}
+
+/// How often a load runs in a boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Runs {
+    /// At least this often.
+    pub least: usize,
+    /// And up to this often where its times or its switches differ by more than a tenth: their median says little otherwise.
+    pub most: usize,
+}
+
+impl From<usize> for Runs {
+    /// As often, whatever they are.
+    fn from(runs: usize) -> Self {
+        Self { least: runs, most: runs }
+    }
 }
 
 /// One of several equal parts of the schedulers, each for a machine.
@@ -137,7 +153,7 @@ pub fn bench(job: &BenchJob, observer: &mut dyn Observer<SchedProgress>) -> Resu
         loads: job.loads.clone(),
         cpus: job.spec.cpus,
         boots: job.boots,
-        runs: job.runs,
+        runs: job.runs.least,
         columns,
         failed,
         missing,

@@ -28,8 +28,8 @@ mod registry;
 mod run;
 
 pub use bench::{
-    AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, PreemptedBy, RecordedRun, Run, Shard,
-    SimulatedLoad, bench, guests_at_a_time, loads, loads_named, run_boot, run_load_here,
+    AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, PreemptedBy, RecordedRun, Run, Runs,
+    Shard, SimulatedLoad, bench, guests_at_a_time, loads, loads_named, run_boot, run_load_here,
 };
 pub use better::Better;
 pub use bisect::{

@@ -6,6 +6,7 @@ mod presets;
 
 use crate::hook::{Family, HOOKS, Hook};
 use crate::machine::Distance;
+pub(crate) use messages::SOCKET_OVERHEAD_BYTES;
 
 /// Why costs are assumed where no Profile was given. The plan completes it with the remedy.
 pub(crate) const NO_PROFILE: &str = "no Profile was given";
@@ -40,11 +41,19 @@ pub struct Costs {
     pub pipe_ns: u64,
     /// Writing or reading a socket, ns.
     pub socket_ns: u64,
+    /// What writing a pipe takes more than `pipe_ns`, and reading it less, ns.
+    pub pipe_write_more_ns: i64,
+    /// The same of a socket, ns.
+    pub socket_write_more_ns: i64,
     /// The time that a call on a pipe takes more when the message's memory is not near, ns. It is not near when more than
     /// [`near_cache_bytes`](Self::near_cache_bytes) have been written, or read, in a row.
     pub cold_pipe_ns: u64,
     /// The same of a socket, ns.
     pub cold_socket_ns: u64,
+    /// What of that writing a pipe takes more, and reading it less, ns.
+    pub cold_pipe_write_more_ns: i64,
+    /// The same of a socket, ns.
+    pub cold_socket_write_more_ns: i64,
     /// What a call on a pipe takes more when another CPU used the pipe last: the kernel's own lines come from there, ns.
     pub pipe_lines_ns: u64,
     /// The same of a socket, ns.
@@ -65,7 +74,7 @@ pub struct Costs {
     pub pipe_locked_per_mille: u32,
     /// The same for a socket.
     pub socket_locked_per_mille: u32,
-    /// Room in a pipe or socket wakes all that wait to write and not only the first, as before Linux 5.6.
+    /// Room in a pipe wakes all that wait to write and not only the first, as before Linux 5.6. Room in a socket always does.
     pub wakes_all_writers: bool,
     /// An operation on a lock, condition or semaphore that needs the kernel, ns.
     pub futex_ns: u64,
@@ -99,6 +108,8 @@ pub struct Costs {
 /// Where the memory of a pipe and its message is when they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
+    /// The message is read, not written.
+    pub is_read: bool,
     /// Its memory is not near.
     pub is_deep: bool,
     /// Another CPU used the pipe last.
@@ -128,10 +139,17 @@ impl Costs {
         }
     }
 
-    /// Writing or reading a message of this length, ns.
+    /// Writing or reading a message of this length, the mean of both, ns.
     pub fn message_ns(&self, socket: bool, bytes: u32) -> u64 {
         let call_ns = if socket { self.socket_ns } else { self.pipe_ns };
         call_ns + u64::from(bytes) * self.byte_ps / 1000
+    }
+
+    /// Writing a message of this length, or reading it, without what the pipe's mutex is held for, ns.
+    pub(crate) fn call_ns(&self, socket: bool, bytes: u32, reads: bool) -> u64 {
+        let more_ns = if socket { self.socket_write_more_ns } else { self.pipe_write_more_ns };
+        let mean_ns = self.message_ns(socket, bytes) - self.locked_ns(socket, bytes);
+        mean_ns.saturating_add_signed(if reads { -more_ns } else { more_ns })
     }
 
     /// What a call takes more because of where its memory is, ns.
@@ -141,6 +159,8 @@ impl Costs {
         } else {
             [self.cold_pipe_ns, self.pipe_lines_ns, self.pipe_data_ns]
         };
+        let more_ns = if socket { self.cold_socket_write_more_ns } else { self.cold_pipe_write_more_ns };
+        let cold_ns = cold_ns.saturating_add_signed(if memory.is_read { -more_ns } else { more_ns });
         // What comes from another CPU's cache does not come from memory as well.
         let message_ns = match (memory.written_elsewhere, memory.is_deep) {
             (true, _) => data_ns.max(cold_ns),

@@ -37,10 +37,6 @@ Examples:
   scx_flsched --only-pid $(pidof server)        only one process and what it starts
   scx_flsched --stats 2 --json                  counters every 2 s, as JSON, one object a line";
 
-/// How long a turn through a queue may take. The kernel ends a scheduler under which a task waits for 30 s. Its own threads may have to
-/// wait several times until something is done.
-const TURN: Duration = Duration::from_secs(4);
-
 struct Flsched {
     slice: Duration,
 }
@@ -49,7 +45,6 @@ impl Worker for Flsched {
     fn configure(&mut self, settings: &mut Settings) -> Result<Map<String, Value>, SchedulerError> {
         let slice_ns = u64::try_from(self.slice.as_nanos()).unwrap_or(u64::MAX);
         settings.set_u64("slice_ns", slice_ns)?;
-        settings.set_u64("turn_ns", TURN.as_nanos() as u64)?;
         Ok(Map::from_iter([("slice_ns".to_owned(), slice_ns.into())]))
     }
 }

@@ -69,6 +69,9 @@ pub(crate) struct BenchArgs {
     /// In a guest: run the loads under the first scheduler, with this seed
     #[arg(long, hide = true, value_name = "SEED")]
     pub(crate) member_seed: Option<u64>,
+    /// In a guest: run loads whose runs differ up to as often as this
+    #[arg(long, hide = true, requires = "member_seed", value_name = "N")]
+    pub(crate) member_most: Option<usize>,
     /// In a guest: record each load once after all counted runs
     #[arg(long, hide = true, requires = "member_seed")]
     pub(crate) member_record: bool,

@@ -5,7 +5,7 @@
 
 use super::{
     ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, Errors, RealAndSimulated, Reference,
-    compared, errors, of_the_simulator, real_values, seconds_of, simulated, switches_of, with_alone,
+    compared, errors, of_the_simulator, real_values, seconds_of, simulated, with_alone,
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
@@ -109,6 +109,7 @@ pub fn accuracy_on_host(
         document.rows.push(AccuracyRow {
             seconds: beside(&kept, |of| of.0),
             context_switches: beside(&kept, |of| of.1),
+            runs: kept.len(),
             left_out,
             ..row
         });
@@ -156,6 +157,7 @@ fn one(
         simulated_policy,
         seconds: nothing,
         context_switches: nothing,
+        runs: 0,
         left_out: 0,
     };
     let pair = match (cost_ns(&before), cost_ns(&after)) {
@@ -164,7 +166,7 @@ fn one(
             let [first, second] = by;
             let (first, second) = (first?, second?);
             let middle = (f64::midpoint(first.0, second.0), f64::midpoint(first.1, second.1));
-            Some(Pair { real: (seconds_of(&run, load, workload), switches_of(&run)), simulated: middle })
+            Some(Pair { real: (seconds_of(&run, load, workload), run.switches()), simulated: middle })
         }
         _ => None,
     };

@@ -4,6 +4,7 @@
 //! also the transfer of the kernel's cache lines from cache to cache.
 
 use super::{SwitchLoop, broken};
+use crate::clock::Clock;
 use crate::sys;
 use crate::traversal::Array;
 use rustix::fd::OwnedFd;
@@ -34,6 +35,16 @@ impl Messages {
             }
         });
         Ok(Self { ends: ends.collect::<Result<_, _>>()?, depth, readers_turn: AtomicBool::new(false) })
+    }
+
+    /// One task writes and reads a round. Returns the time of the writes and of the reads, by `clock`.
+    #[inline(always)]
+    pub(crate) fn timed_round(&self, clock: Clock) -> [u64; 2] {
+        let start = clock.start();
+        self.write_all();
+        let middle = clock.stop();
+        self.read_all();
+        [middle - start, clock.stop() - middle]
     }
 
     #[inline(always)]

@@ -124,6 +124,8 @@ fn batch(
         off_cpu_share: one_cpu.then(|| off(switch_ns, leader.switch_cpu_ns + followers.cpu_ns)),
         baseline_off_cpu_share: off(baseline_ns, leader.baseline_cpu_ns),
         spin_ns: clock.ns(leader.spin_ticks),
+        write_share: (leader.write_ticks > 0)
+            .then(|| leader.write_ticks as f64 / (leader.write_ticks + leader.read_ticks) as f64),
         migrated: leader.cpu_before != leader.cpu_after,
     }
 }

@@ -71,6 +71,9 @@ pub(crate) struct LeaderSlot {
     pub(crate) involuntary: u64,
     pub(crate) baseline_switches: u64,
     pub(crate) follower_yields: u64,
+    /// Of a round of messages on one CPU: all writes, then all reads.
+    pub(crate) write_ticks: u64,
+    pub(crate) read_ticks: u64,
     pub(crate) cpu_before: u32,
     pub(crate) cpu_after: u32,
 }

@@ -64,7 +64,7 @@ impl Setup<'_> {
                     self.switch(Tasks::Thread, 2, Pattern::NONE, &messages);
                 } else {
                     self.become_task(0)?;
-                    self.measure_alone(&messages)?;
+                    self.measure_messages(&messages)?;
                 }
                 Ok(())
             }
@@ -194,16 +194,17 @@ impl Setup<'_> {
         }
     }
 
-    /// Only the baseline of a method: what one task does by itself.
-    fn measure_alone<K: SwitchLoop>(&self, kernel: &K) -> SetUpResult<()> {
+    /// Messages that one task writes and reads. The last round before each batch tells what of it is the writing.
+    fn measure_messages(&self, messages: &Messages) -> SetUpResult<()> {
         let array = Array::map(Pattern::NONE).map_err(|error| (Stage::MappingArray, error))?;
         self.region.enter(Stage::Running);
         for batch in 0..self.size.batches as usize {
             let mut record = Record::begin(self.clock);
-            for _ in 0..self.size.warm_up_rounds {
-                kernel.baseline(&array);
+            for _ in 1..self.size.warm_up_rounds {
+                messages.baseline(&array);
             }
-            record.add(&self.timed(|| kernel.baseline(&array)), None);
+            [record.slot.write_ticks, record.slot.read_ticks] = messages.timed_round(self.clock);
+            record.add(&self.timed(|| messages.baseline(&array)), None);
             self.region.record_leader(batch, record.end());
         }
         Ok(())

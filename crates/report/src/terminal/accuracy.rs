@@ -54,8 +54,11 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
                  {left_out} of {all} runs are left out, since that differed by more than 15 %\n"
             );
     }
+    let most = document.rows.iter().map(|row| row.runs).max().unwrap_or(*runs);
+    let more =
+        if most > *runs { format!(" ({most} where runs differ by more than 10 %)") } else { String::new() };
     text + &format!(
-        "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and of {runs} seeds\n\
+        "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and as many seeds{more}\n\
          the simulator has the kernel's rules and a Profile measured in such a machine; nothing is calibrated\n"
     )
 }
@@ -91,6 +94,7 @@ mod tests {
                 simulated_policy: "rr".to_owned(),
                 seconds: beside(0.02, 0.021),
                 context_switches: beside(4000.0, 4400.0),
+                runs: 3,
                 left_out: 0,
             }],
             missing: BTreeMap::from([("lavd".to_owned(), "the simulator needs its source".to_owned())]),

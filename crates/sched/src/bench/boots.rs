@@ -169,7 +169,8 @@ fn boot(job: &BenchJob, task: &Task<'_>, speaker: &mut Speaker<'_>) -> Result<Bo
     let mut command: Vec<OsString> = vec![job.program.clone().into()];
     command.extend(["sched", "bench", "--member-seed"].map(OsString::from));
     command.extend([seed.to_string().into(), "--policies".into(), task.policy.to_string().into()]);
-    command.extend(["--runs".into(), job.runs.to_string().into()]);
+    command.extend(["--runs".into(), job.runs.least.to_string().into()]);
+    command.extend(["--member-most".into(), job.runs.most.to_string().into()]);
     if job.record && task.number == 0 {
         command.push("--member-record".into());
     }

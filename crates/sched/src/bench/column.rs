@@ -60,6 +60,13 @@ pub struct Run {
     pub metrics: Vec<f64>,
 }
 
+impl Run {
+    /// Switches of both kinds.
+    pub fn switches(&self) -> f64 {
+        (self.voluntary + self.involuntary) as f64
+    }
+}
+
 impl Column {
     /// Whether it has a boot.
     pub(super) fn has(&self, number: usize) -> bool {

@@ -61,6 +61,7 @@ pub(super) fn keep(job: &BenchJob, column: &Column) -> Result<(), SchedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Runs;
     use crate::bench::{Boot, LoadRuns, Run, Shard, loads};
     use crate::find::SearchPath;
     use std::ffi::OsStr;
@@ -75,7 +76,7 @@ mod tests {
             loads: loads()[..1].to_vec(),
             policies: Vec::new(),
             boots: 2,
-            runs: 1,
+            runs: Runs::from(1),
             record: true,
             seed: 0,
             at_a_time: 1,
@@ -96,7 +97,7 @@ mod tests {
         // More boots go on in the same directory; other runs, seeds and loads do not.
         assert!(kept(&BenchJob { boots: 9, ..job.clone() }, "stock again", &Policy::Stock).is_ok());
         let others = [
-            BenchJob { runs: 2, ..job.clone() },
+            BenchJob { runs: Runs::from(2), ..job.clone() },
             BenchJob { seed: 1, ..job.clone() },
             BenchJob { loads: loads()[1..2].to_vec(), ..job.clone() },
         ];

@@ -1,7 +1,7 @@
 //! In a guest: all loads under one scheduler, each several times, in an order of this boot.
 
 use super::load::Load;
-use super::{Boot, LoadRuns, Run, recorded};
+use super::{Boot, LoadRuns, Run, Runs, recorded};
 use crate::compare::{Policy, counted};
 use crate::error::SchedError;
 use crate::find::SearchPath;
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use swtch_stats::Rng;
+use swtch_stats::{Rng, median};
 
 /// Runs begin at any point between two of the kernel's ticks, which come 250 times a second.
 const TICK: Duration = Duration::from_millis(4);
 /// A load that takes longer, by the guest's clock, failed; a user's own command may.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Runs the loads under the scheduler, each once to warm up and then `runs` times. `seed` decides the order of the loads and when runs begin, so that no two
+/// Runs the loads under the scheduler, each once to warm up and then as often as `runs` says. `seed` decides the order of the loads and when runs begin, so that no two
 /// boots are alike: what a load leaves behind is there for another in each. A load that fails has the reason in place of its runs. With `record` each load runs once more in the end, with a recorder, which
 /// disturbs no run that is counted.
 ///
@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 pub fn run_boot(
     policy: &Policy,
     loads: &[Load],
-    runs: usize,
+    runs: Runs,
     seed: u64,
     record: bool,
     program: &Path,
@@ -54,17 +54,17 @@ pub fn run_boot(
     for place in order {
         let load = &loads[place];
         // The first run finds none of its files in memory.
-        let run = |_| {
+        let mut run = || {
             thread::sleep(Duration::from_nanos(rng.below(TICK.as_nanos() as u64)));
             run_load(load, &prepared)
         };
-        let ran = (0..=runs).map(run).collect::<Result<Vec<_>, _>>();
+        let ran = run().and_then(|_| counted_runs(runs, run));
         // A scheduler that ended is why the load failed.
         if let Some(scheduler) = &mut scheduler {
             scheduler.check()?;
         }
         found[place] = match ran {
-            Ok(ran) => Ok(ran.into_iter().skip(1).collect()),
+            Ok(ran) => Ok(ran),
             Err(error @ (SchedError::Command { .. } | SchedError::NoMetric { .. })) if !load.is_of_user() => {
                 Err(error.to_string())
             }
@@ -86,6 +86,30 @@ pub fn run_boot(
         scheduler.stop()?;
     }
     Ok(Boot { loads: of_loads, ..Boot::default() })
+}
+
+/// Runs by `run`, more of them where they differ.
+fn counted_runs(
+    runs: Runs,
+    mut run: impl FnMut() -> Result<Run, SchedError>,
+) -> Result<Vec<Run>, SchedError> {
+    let mut ran = Vec::with_capacity(runs.least);
+    while ran.len() < runs.least || (ran.len() < runs.most && they_differ(&ran)) {
+        ran.push(run()?);
+    }
+    Ok(ran)
+}
+
+/// Whether the greatest and the least of some runs are more than a tenth of their median apart, in time or in switches.
+fn they_differ(runs: &[Run]) -> bool {
+    let of = |figure: fn(&Run) -> f64| {
+        let figures: Vec<f64> = runs.iter().map(figure).collect();
+        let (least, most) = figures
+            .iter()
+            .fold((f64::INFINITY, 0.0_f64), |(least, most), figure| (least.min(*figure), most.max(*figure)));
+        most - least > median(&figures) / 10.0
+    };
+    of(|run| run.seconds) || of(Run::switches)
 }
 
 /// Runs a load once here, under a class of the kernel. A scheduler of sched_ext is refused: it would schedule whatever else runs.
@@ -137,4 +161,28 @@ fn run_load(load: &Load, one: &counted::Prepared) -> Result<Run, SchedError> {
         involuntary: counted.involuntary,
         metrics: load.metrics.iter().map(value).collect::<Result<_, _>>()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often a load runs whose runs have these switches, the last of them again and again.
+    fn how_often(runs: Runs, switches: &[u64]) -> usize {
+        let mut left = switches.iter();
+        let mut last = 0;
+        let run = || {
+            last = *left.next().unwrap_or(&last);
+            Ok(Run { seconds: 1.0, voluntary: last, involuntary: 0, metrics: Vec::new() })
+        };
+        counted_runs(runs, run).unwrap().len()
+    }
+
+    #[test]
+    fn what_differs_by_more_than_a_tenth_runs_more_often() {
+        let runs = Runs { least: 3, most: 7 };
+        assert_eq!(how_often(runs, &[100, 95, 105]), 3);
+        assert_eq!(how_often(runs, &[100, 94, 105]), 7);
+        assert_eq!(how_often(Runs::from(3), &[100, 1, 9]), 3);
+    }
 }

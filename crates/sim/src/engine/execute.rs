@@ -99,16 +99,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let here = self.kernel.tasks[task].cpu;
             let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
             // A writer takes memory from afar when none near is left; a reader gives it back there when the near part is full.
-            let near_bytes = self.objects.near_bytes;
-            let is_deep = if reads { near_bytes >= costs.near_cache_bytes } else { near_bytes == 0 };
+            let is_deep = self.objects.near_bytes == if reads { costs.near_cache_bytes } else { 0 };
             let memory = Memory {
+                is_read: reads,
                 is_deep,
                 used_elsewhere: elsewhere(state.used_on),
                 written_elsewhere: reads && elsewhere(state.written_on),
             };
             let distant_ns = costs.distant_ns(socket, memory);
             let file_ns = if self.task_states[task].is_thread { costs.shared_file_ns } else { 0 };
-            (distant_ns, costs.message_ns(socket, bytes) + file_ns - costs.locked_ns(socket, bytes))
+            (distant_ns, costs.call_ns(socket, bytes, reads) + file_ns)
         };
         let mut distant_ns = 0;
         let mut message_ns = |pipe: u32, bytes: u32, reads: bool| {

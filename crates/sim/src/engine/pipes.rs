@@ -55,7 +55,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         };
         let taken = before - state.channel.taken;
         let next_reader = (state.channel.filled > 0).then(|| state.readers.pop_front()).flatten();
-        let writers = match (room, self.kernel.costs.wakes_all_writers) {
+        let wakes_all = state.spec.socket || self.kernel.costs.wakes_all_writers;
+        let writers = match (room, wakes_all) {
             (Room { more: true, .. }, true) => state.writers.len(),
             (Room { was_full: true, .. }, false) => 1,
             _ => 0,
@@ -71,7 +72,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn wake_writers(&mut self, cpu: usize, waker: usize, pipe: usize, most: usize) {
         for _ in 0..most {
-            let Some(writer) = self.objects.pipes[pipe].writers.pop_front() else { break };
+            let state = &mut self.objects.pipes[pipe];
+            // Those who wait for room in a socket do so at the head of its list (sock_wait_for_wmem, net/core/sock.c).
+            let next = if state.spec.socket { state.writers.pop_back() } else { state.writers.pop_front() };
+            let Some(writer) = next else { break };
             self.wake_sync(writer, cpu, waker);
         }
     }
@@ -189,8 +193,8 @@ mod tests {
         assert_eq!(writers_end_us(true), [11_000, 12_000]);
     }
 
-    /// Three writers of one page each and a pipe of one page, of which a fourth task reads one: how many it wakes.
-    fn woken_by_a_page(wakes_all_writers: bool) -> u64 {
+    /// Three writers of one page each and a pipe or socket of one page, of which a fourth task reads one: how many it wakes.
+    fn woken_by_a_page(socket: bool, wakes_all_writers: bool) -> u64 {
         let task = |program: u32, start_us: u64| TaskSpec {
             program,
             priority: 1,
@@ -202,7 +206,7 @@ mod tests {
         let workload = Workload {
             programs: programs.map(|op| Program { ops: vec![op] }).to_vec(),
             tasks: vec![task(0, 0), task(0, 1), task(0, 2), task(1, 100)],
-            pipes: vec![Pipe { capacity_bytes: 4_096, overhead_bytes: 0, socket: false }],
+            pipes: vec![Pipe { capacity_bytes: 4_096, overhead_bytes: 0, socket }],
             ..Workload::default()
         };
         let costs = Costs { wakes_all_writers, ..locked(0) };
@@ -212,7 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn room_wakes_the_first_that_waits_to_write_or_all() {
-        assert_eq!((woken_by_a_page(false), woken_by_a_page(true)), (1, 2));
+    fn room_in_a_pipe_wakes_the_first_that_waits_to_write_and_room_in_a_socket_all() {
+        assert_eq!((woken_by_a_page(false, false), woken_by_a_page(false, true)), (1, 2));
+        assert_eq!(woken_by_a_page(true, false), 2);
     }
 }

@@ -1,6 +1,7 @@
 //! What building workloads has in common.
 
 use super::{MOST_TASKS, Tasks, Transport};
+use crate::costs::SOCKET_OVERHEAD_BYTES;
 use crate::error::SimError;
 use crate::program::{Op, Program};
 use crate::workload::{Pipe, TaskSpec, Workload};
@@ -32,9 +33,10 @@ impl Transport {
         match self {
             // 16 buffers of a page; short messages share a page, of which 40 of 100 bytes leave 96 unused (fs/pipe.c, Linux 6.18).
             Self::Pipe => Pipe { capacity_bytes: 65_536, overhead_bytes: 2, socket: false },
-            // net.core.wmem_default is 212,992 on a 64-bit kernel. A short message is accounted with its sk_buff and the end of its
-            // data's memory, 768 bytes for 100 (SKB_TRUESIZE, include/linux/skbuff.h, Linux 6.18).
-            Self::Socket => Pipe { capacity_bytes: 212_992, overhead_bytes: 668, socket: true },
+            // net.core.wmem_default is 212,992 on a 64-bit kernel.
+            Self::Socket => {
+                Pipe { capacity_bytes: 212_992, overhead_bytes: SOCKET_OVERHEAD_BYTES, socket: true }
+            }
         }
     }
 }

@@ -22,9 +22,10 @@ const volatile u64 slice_ns = 100 * 1000 * 1000ULL;
 /*
  * How long a turn through a queue may take at most, ns. Where enough wait that it would take longer, slices are shorter, and the kernel's
  * own threads are next. A task that wakes looks for the shortest queue then. The core ends a scheduler under which a task waits for 30 s,
- * or RCU waits for 21 s for a thread of its own. 0 for slices that are always the same, as the original's.
+ * or RCU waits for 21 s for a thread of its own, and the kernel's threads may have to wait several times until something is done: 4 s. 0
+ * for slices that are always the same, as the original's.
  */
-const volatile u64 turn_ns = 0;
+const volatile u64 turn_ns = 4 * 1000 * 1000 * 1000ULL;
 
 /* How many queues a new task looks at; on a machine with more CPUs they are chosen at random. */
 #define LOOKS 16

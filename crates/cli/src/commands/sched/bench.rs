@@ -16,7 +16,9 @@ use swtch_profile::file;
 use swtch_report::html::{NamedBench, render_bench};
 use swtch_report::tables::Form;
 use swtch_report::terminal;
-use swtch_sched::{BenchJob, Load, SchedError, Shard, bench, guests_at_a_time, loads, loads_named, run_boot};
+use swtch_sched::{
+    BenchJob, Load, Runs, SchedError, Shard, bench, guests_at_a_time, loads, loads_named, run_boot,
+};
 use swtch_units::TextTable;
 
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
@@ -30,7 +32,8 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let (program, search_path) = search_path()?;
     let (loads, skipped) = chosen(args).map_err(usage)?;
     if let (Some(seed), Some(policy)) = (args.member_seed, args.policies.first()) {
-        let boot = run_boot(policy, &loads, args.runs, seed, args.member_record, &program, &search_path)
+        let runs = Runs { least: args.runs, most: args.member_most.unwrap_or(args.runs) };
+        let boot = run_boot(policy, &loads, runs, seed, args.member_record, &program, &search_path)
             .map_err(usage)?;
         output::print(&serde_json::to_string(&boot)?);
         return Ok(ExitCode::SUCCESS);
@@ -47,7 +50,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         loads,
         policies,
         boots: args.boots,
-        runs: args.runs,
+        runs: args.runs.into(),
         record: true,
         seed: args.seed,
         at_a_time: args

@@ -24,7 +24,7 @@ pub(super) fn run(args: &BisectArgs) -> anyhow::Result<ExitCode> {
         loads: vec![load(args, &program).map_err(usage)?],
         policies: Vec::new(),
         boots: args.boots,
-        runs: args.runs,
+        runs: args.runs.into(),
         record: false,
         seed: 0,
         at_a_time: args
