@@ -55,8 +55,9 @@ pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
             && let Some(near) = Near::of(alone, half, deep)
         {
             far = near.far;
-            let bytes = u64::from(SOCKET_OVERHEAD_BYTES) + deep.message_bytes;
-            costs.near_cache_bytes = whole_ns(near.messages * bytes as f64);
+            // One message under way is near: it is what the others are compared with.
+            let bytes = (u64::from(SOCKET_OVERHEAD_BYTES) + deep.message_bytes) as f64;
+            costs.near_cache_bytes = (near.messages.max(1.0) * bytes).round() as u64;
         }
         let deep_ns = deep.map(|row| row.message_ns.median);
         let write_more_ns = alone.map_or(0.0, write_more_ns);
@@ -227,8 +228,10 @@ mod tests {
             )
         };
         let alone = row(Carrier::Socket, Placement::SameCpu, (1, 1), 4_000.0, None);
-        let (costs, _) = costs_of(vec![alone, deep(200), deep(50)]);
+        let (costs, _) = costs_of(vec![alone.clone(), deep(200), deep(50)]);
         assert_eq!((costs.near_cache_bytes, costs.cold_socket_ns), (400 * 768, 500));
+        let dear = row(Carrier::Socket, Placement::SameCpu, (50, 20), 5_000.0, None);
+        assert_eq!(costs_of(vec![alone.clone(), dear, deep(200)]).0.near_cache_bytes, 768);
     }
 
     #[test]
