@@ -234,10 +234,10 @@ class Message:
     """One write and one read, ns; between CPUs with a share of handing over, which all messages of a round have in
     common.
     """
+    write_share: float | None
+    """On one CPU: the part of that which is the write. Profiles of before December 2026 do not have it."""
     one_cpu_ns: float | None
     """Between CPUs: the same by one task on the writer's, batch by batch beside it, ns."""
-    write_share: float | None = None
-    """On one CPU: the part of `message_ns` which is the write."""
 
 
 @dataclass(frozen=True)
