@@ -269,7 +269,7 @@ pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Res
     // A single CPU has all turns.
     let machine = if document.cpus == 1 { "1".to_owned() } else { format!("emulated:{}", document.cpus) };
     for row in document.rows.iter_mut().filter(|row| row.reference == Reference::Guest) {
-        // Tables of before rows had numbers of their own.
+        // Rows of older tables do not have it; then it is that of all rows.
         row.runs = if row.runs == 0 { document.runs } else { row.runs };
         let found = (1..=row.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
         let found = found.collect::<Result<Vec<_>, _>>()?;

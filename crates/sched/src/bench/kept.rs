@@ -61,8 +61,7 @@ pub(super) fn keep(job: &BenchJob, column: &Column) -> Result<(), SchedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Runs;
-    use crate::bench::{Boot, LoadRuns, Run, Shard, loads};
+    use crate::bench::{Boot, LoadRuns, Run, Runs, Shard, loads};
     use crate::find::SearchPath;
     use std::ffi::OsStr;
     use swtch_vm::Spec;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use swtch_stats::{Rng, median};
+use swtch_stats::{Rng, quantile_sorted, sorted};
 
 /// Runs begin at any point between two of the kernel's ticks, which come 250 times a second.
 const TICK: Duration = Duration::from_millis(4);
@@ -64,11 +64,10 @@ pub fn run_boot(
             scheduler.check()?;
         }
         found[place] = match ran {
-            Ok(ran) => Ok(ran),
             Err(error @ (SchedError::Command { .. } | SchedError::NoMetric { .. })) if !load.is_of_user() => {
                 Err(error.to_string())
             }
-            Err(error) => return Err(error),
+            ran => Ok(ran?),
         };
     }
     let mut of_loads = Vec::with_capacity(loads.len());
@@ -100,14 +99,12 @@ fn counted_runs(
     Ok(ran)
 }
 
-/// Whether the greatest and the least of some runs are more than a tenth of their median apart, in time or in switches.
+/// Whether runs spread over more than a tenth of their median, in time or in switches.
 fn they_differ(runs: &[Run]) -> bool {
     let of = |figure: fn(&Run) -> f64| {
-        let figures: Vec<f64> = runs.iter().map(figure).collect();
-        let (least, most) = figures
-            .iter()
-            .fold((f64::INFINITY, 0.0_f64), |(least, most), figure| (least.min(*figure), most.max(*figure)));
-        most - least > median(&figures) / 10.0
+        let figures = sorted(&runs.iter().map(figure).collect::<Vec<_>>());
+        let [lowest, .., highest] = figures[..] else { return false };
+        highest - lowest > quantile_sorted(&figures, 0.5) / 10.0
     };
     of(|run| run.seconds) || of(Run::switches)
 }

@@ -15,6 +15,7 @@ pub(super) const APART: [Placement; 6] = [
     Placement::OtherCoreKind,
     Placement::SmtSibling,
 ];
+
 /// What a short message takes of a socket's memory beyond its length. It is accounted with its sk_buff and the end of its data's memory, 768
 /// bytes for 100 (`SKB_TRUESIZE`, include/linux/skbuff.h, Linux 6.18).
 pub(crate) const SOCKET_OVERHEAD_BYTES: u32 = 668;
@@ -22,7 +23,7 @@ pub(crate) const SOCKET_OVERHEAD_BYTES: u32 = 668;
 /// Sets what calls on pipes and sockets take besides `pipe_ns`, and tells what had to be assumed.
 ///
 /// - A call on a socket is half of a message through one socket on one CPU.
-/// - `*_write_more_ns`: what of a message's time is not the half but more of it is the write.
+/// - `*_write_more_ns`: what the write takes beyond half of a message.
 /// - `cold_*`: what a message takes more where 4,000 are under way, or where none finds its memory near, if 1,000 were measured too.
 /// - `near_cache_bytes`: how many sockets' messages do.
 /// - `*_lines_ns` and `*_data_ns` divide the time that a message takes more between two CPUs than on one. One part is its data. The other
@@ -60,14 +61,14 @@ pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
             costs.near_cache_bytes = (near.messages.max(1.0) * bytes).round() as u64;
         }
         let deep_ns = deep.map(|row| row.message_ns.median);
-        let write_more_ns = alone.map_or(0.0, write_more_ns);
-        let cold_more_ns = deep.map_or(0.0, |deep| far * (self::write_more_ns(deep) - write_more_ns));
+        let near_more_ns = alone.map_or(0.0, write_more_ns);
+        let cold_more_ns = deep.map_or(0.0, |deep| far * (write_more_ns(deep) - near_more_ns));
         let more = if is_socket {
             [&mut costs.socket_write_more_ns, &mut costs.cold_socket_write_more_ns]
         } else {
             [&mut costs.pipe_write_more_ns, &mut costs.cold_pipe_write_more_ns]
         };
-        [*more[0], *more[1]] = [write_more_ns, cold_more_ns].map(|ns| ns.round() as i64);
+        [*more[0], *more[1]] = [near_more_ns, cold_more_ns].map(|ns| ns.round() as i64);
         let cold = if is_socket { &mut costs.cold_socket_ns } else { &mut costs.cold_pipe_ns };
         match (alone_ns, deep_ns) {
             (Some(alone_ns), Some(deep_ns)) => *cold = whole_ns(far * (deep_ns - alone_ns) / 2.0),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_messages_are_near_is_told_by_two_depths() {
+    fn two_depths_give_how_many_messages_are_near() {
         // 400 find near memory; the others take 1,000 ns more.
         let deep = |channels: u32| {
             let messages = f64::from(channels * 20);
