@@ -101,6 +101,8 @@ pub struct Costs {
     pub regroups_on_exit: bool,
     /// What each hook of a scheduling class takes, by [`Family`] and [`Hook`], ns.
     pub hook_ns: [[u32; HOOKS]; Family::COUNT],
+    /// An instruction of the kernel and of a scheduler's callbacks, in thousandths of a ns.
+    pub instruction_ps: u64,
     /// For how long of that the run queue's lock is held, in thousandths, by family: a hook that finds it taken spins.
     pub locked_per_mille: [u32; Family::COUNT],
 }
@@ -185,5 +187,10 @@ impl Costs {
     #[inline]
     pub fn hook_ns(&self, family: Family, hook: Hook) -> u64 {
         u64::from(self.hook_ns[family as usize][hook as usize])
+    }
+
+    /// What instructions of the kernel take, ns.
+    pub(crate) fn instructions_ns(&self, instructions: u64) -> u64 {
+        (u128::from(instructions) * u128::from(self.instruction_ps) / 1000) as u64
     }
 }

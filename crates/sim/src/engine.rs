@@ -25,6 +25,7 @@ mod tests;
 use crate::cgroups::Groups;
 use crate::costs::Costs;
 use crate::error::SimError;
+use crate::hook::Hook;
 use crate::jitter::{Jitter, Perturbation};
 use crate::kernel::{Kernel, NONE, RunState, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
@@ -406,6 +407,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.begin(cpu);
         if let Some(current) = self.kernel.current(cpu) {
             self.need_resched |= self.policy.tick(&mut self.kernel, cpu, current);
+            self.charge_callbacks(Hook::Tick);
             self.need_resched |= self.charge_quota(cpu, current);
             self.busy_balance(cpu);
         }

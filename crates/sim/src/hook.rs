@@ -40,9 +40,11 @@ pub enum Family {
     RealTime,
     /// Without locks and accounting of its own, as FLSCHED.
     Lockless,
+    /// The core of sched_ext alone; what a scheduler's callbacks take is counted and comes on top of it.
+    SchedExt,
 }
 
 impl Family {
     /// How many families there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 4;
 }

@@ -113,6 +113,8 @@ pub struct Kernel {
     pub(crate) kicked: Vec<u32>,
     /// Time of CPUs that the policy takes for itself.
     pub(crate) taken: Vec<(u32, u64)>,
+    /// Instructions of a scheduler's callbacks that no CPU has been charged for.
+    pub(crate) callback_instructions: u64,
     /// Work per ns by application and kind of core.
     pub(crate) speeds: Vec<Vec<u32>>,
     pub(crate) redecided: Vec<u32>,
@@ -153,6 +155,7 @@ impl Kernel {
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
             taken: Vec::new(),
+            callback_instructions: 0,
             speeds: Vec::new(),
             redecided: Vec::new(),
             groups: Groups::default(),

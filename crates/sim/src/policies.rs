@@ -116,6 +116,11 @@ pub(crate) fn is_sched_ext(text: &str) -> bool {
     name == FLSCHED || name.ends_with(SOURCE)
 }
 
+/// Whether it is this project's own, which is measured as a whole.
+pub(crate) fn is_own_sched_ext(text: &str) -> bool {
+    split(text).0 == FLSCHED
+}
+
 /// The files that a policy names: a sched_ext scheduler's source, and its values.
 pub(crate) fn files(text: &str) -> Vec<String> {
     let (name, given) = split(text);

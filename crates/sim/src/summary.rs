@@ -1,5 +1,6 @@
 //! What runs came to, as data: the document `swtch/simulate/1`.
 
+pub(crate) mod callbacks;
 mod cgroups;
 mod check;
 mod effects;
@@ -15,12 +16,12 @@ use crate::ensemble::Ensemble;
 use crate::hook::Hook;
 use crate::jitter::Jitter;
 use crate::plan::Plan;
-use crate::policies::is_sched_ext;
 use crate::recorded::Recorded;
 use crate::run::PolicyRun;
 use crate::stats::{CpuTimes, Durations};
 use crate::workload::stem;
 use crate::workloads::replay::HandOver;
+pub(crate) use callbacks::HookTimes;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use swtch_fairness::{Ddof, Metrics};
@@ -161,11 +162,6 @@ pub struct HookFacts {
     pub basis: &'static str,
 }
 
-/// [`HookFacts::basis`] of a class of the kernel: only the sum of its hooks in a switch can be measured.
-pub(crate) const ASSUMED: &str = "assumed share of a switch";
-/// [`HookFacts::basis`] of a sched_ext scheduler.
-pub(crate) const NOT_CHARGED: &str = "assumed; what its callbacks execute is not charged";
-
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskFacts {
@@ -247,7 +243,7 @@ impl SimulationDocument {
                 .assumed
                 .iter()
                 .cloned()
-                .chain(callbacks(plan))
+                .chain(callbacks::assumed(plan))
                 .chain(cgroups::assumed(plan))
                 .collect(),
             warnings: warnings(plan),
@@ -281,20 +277,6 @@ impl SimulationDocument {
     }
 }
 
-/// That the time of a sched_ext scheduler's callbacks is assumed, for each that is among the policies.
-fn callbacks(plan: &Plan) -> impl Iterator<Item = Assumption> {
-    let ours = plan.policies.iter().filter(|policy| is_sched_ext(policy));
-    ours.map(|policy| {
-        let class =
-            if policy.starts_with("flsched") { "a class without locks" } else { "the real-time class" };
-        Assumption::new(
-            &format!("callbacks of {policy}"),
-            format!("as long as the hooks of {class}"),
-            "what they execute is not charged: a loop of 20,000 turns costs as much as none",
-        )
-    })
-}
-
 /// What a reader must know before any figure.
 fn warnings(plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -325,8 +307,7 @@ fn warnings(plan: &Plan) -> Vec<String> {
             "The Profile was measured on emulated CPUs: its costs, and all times here, say nothing about hardware.".to_owned(),
         );
     }
-    let ours: Vec<&str> =
-        plan.policies.iter().filter(|policy| is_sched_ext(policy)).map(String::as_str).collect();
+    let ours = callbacks::not_charged(&plan.policies, &plan.setting.costs);
     if !ours.is_empty() {
         warnings.push(format!(
             "What the callbacks of {} execute is not charged: times under it are too short, by an unknown part.",
@@ -378,7 +359,7 @@ impl Summary {
                 total_ns: calls.ns,
                 spin_ns: calls.spin_ns,
                 mean_ns: (calls.calls > 0).then(|| calls.ns as f64 / calls.calls as f64),
-                basis: if is_sched_ext(policy) { NOT_CHARGED } else { ASSUMED },
+                basis: HookTimes::of(policy, &plan.setting.costs).basis(),
             }
         };
         let requests = Durations::of(&stats.requests);

@@ -3,11 +3,11 @@
 use crate::machine::Machine;
 use crate::machine::facts::{cache_groups, host};
 use crate::plan::Plan;
-use crate::policies::is_sched_ext;
 use crate::recorded::RECORDER;
 use crate::run::PolicyRun;
 use crate::sink::{SwitchEvent, WakeEvent};
 use crate::stats::RunStats;
+use crate::summary::HookTimes;
 use crate::workload::{Cgroup, TaskClass, TaskSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -71,7 +71,7 @@ fn why(plan: &Plan, policy: &str) -> String {
 /// What times of this run under a policy are not, for the header.
 fn caveats(plan: &Plan, policy: &str) -> Vec<Unavailable> {
     let mut caveats = Vec::new();
-    if is_sched_ext(policy) {
+    if HookTimes::of(policy, &plan.setting.costs) == HookTimes::WithoutCallbacks {
         caveats.push((
             "callbacks",
             "what the scheduler's callbacks execute is not charged: times are too short by an unknown part",

@@ -15,9 +15,14 @@ use swtch_topology::host::Kernel;
 const IN_A_SWITCH: [Hook; 6] =
     [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
 
-/// A switch through a pipe under flsched, in thousandths of one under the fair class. The counts are 4,473 and 5,610 instructions on Linux
-/// 7.3.4 (x86-64). `perf bench sched pipe` ran in a virtual machine that counts them.
-const FLSCHED_PER_MILLE: u64 = 797;
+/// A switch through a pipe under the fair class, in instructions of Linux 7.3.4 (x86-64). `perf bench sched pipe` ran in a virtual machine
+/// that counts them.
+pub(super) const FAIR_SWITCH_INSTRUCTIONS: u64 = 5_610;
+/// The same under flsched.
+const FLSCHED_INSTRUCTIONS: u64 = 4_473;
+/// The same under the core of sched_ext alone: under a scheduler whose only callback puts tasks into the CPU's own queue, without that
+/// callback (`experiments/sched_ext/instructions.py`).
+pub(super) const SCHED_EXT_INSTRUCTIONS: u64 = 3_987;
 
 impl Costs {
     /// The costs of the machine that a Profile was measured on, and what the Profile does not have.
@@ -117,18 +122,18 @@ impl Reading<'_> {
         let Some(fifo_ns) = self.fifo_ns() else {
             let why = "the class fifo was not measured; hooks of the usual proportion to the fair ones";
             self.assume("hooks of real-time classes", "about two thirds", why);
-            self.lockless();
+            self.sched_ext();
             return;
         };
         let all_ns = hooks_ns(&self.costs, Family::Fair);
         // Noise may make the difference larger than the hooks, or negative.
         let wanted_ns = (all_ns + fifo_ns).saturating_sub(fair_ns).clamp(all_ns / 4, all_ns * 2);
         let now_ns = hooks_ns(&self.costs, Family::RealTime).max(1);
-        for family in [Family::RealTime, Family::Lockless] {
+        for family in [Family::RealTime, Family::Lockless, Family::SchedExt] {
             let times = &mut self.costs.hook_ns[family as usize];
             *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
         }
-        self.lockless();
+        self.sched_ext();
     }
 
     /// A switch between threads of the class fifo, ns.
@@ -137,14 +142,19 @@ impl Reading<'_> {
         row.map(|row| whole_ns(row.switch_cost_ns.median))
     }
 
-    /// FLSCHED's hooks, with those of sched_ext around them.
-    fn lockless(&mut self) {
+    /// FLSCHED's hooks, with those of sched_ext around them; and those of sched_ext alone, for schedulers whose callbacks are counted.
+    fn sched_ext(&mut self) {
         let around_ns = self.costs.thread_switch_ns + self.costs.wake_ns;
         let fair_ns = around_ns + hooks_ns(&self.costs, Family::Fair);
-        let wanted_ns = (fair_ns * FLSCHED_PER_MILLE / 1000).saturating_sub(around_ns);
-        let now_ns = hooks_ns(&self.costs, Family::Lockless).max(1);
-        let times = &mut self.costs.hook_ns[Family::Lockless as usize];
-        *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
+        self.costs.instruction_ps = fair_ns * 1000 / FAIR_SWITCH_INSTRUCTIONS;
+        for (family, instructions) in
+            [(Family::Lockless, FLSCHED_INSTRUCTIONS), (Family::SchedExt, SCHED_EXT_INSTRUCTIONS)]
+        {
+            let wanted_ns = self.costs.instructions_ns(instructions).saturating_sub(around_ns);
+            let now_ns = hooks_ns(&self.costs, family).max(1);
+            let times = &mut self.costs.hook_ns[family as usize];
+            *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
+        }
         self.assume(
             "hooks of flsched",
             format!("{} ns a switch", hooks_ns(&self.costs, Family::Lockless)),

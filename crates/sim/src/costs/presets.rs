@@ -1,6 +1,7 @@
 //! Costs where none were measured.
 
 use super::Costs;
+use super::measured::FAIR_SWITCH_INSTRUCTIONS;
 use crate::hook::{Family, HOOKS};
 
 /// What hooks take, in the order of [`Hook`](crate::hook::Hook): `select_cpu`, `enqueue`, `dequeue`, `pick_next`, `put_prev`,
@@ -13,8 +14,11 @@ type HookTimes = [u32; HOOKS];
 const TYPICAL_FAIR: HookTimes = [80, 100, 90, 60, 40, 30, 200, 40, 300];
 /// FIFO and RR: lists in place of trees; a Profile with class `fifo` says what they save.
 const TYPICAL_REAL_TIME: HookTimes = [60, 60, 60, 40, 30, 20, 80, 30, 300];
-/// Without locks and accounting: half of that, an estimate.
-const TYPICAL_LOCKLESS: HookTimes = [30, 30, 30, 20, 15, 10, 20, 15, 0];
+/// Without locks and accounting. With them a switch is 0.797 of a fair one, as instructions of Linux 7.3 are; ticks and yields are estimates.
+const TYPICAL_LOCKLESS: HookTimes = [44, 44, 44, 29, 22, 14, 20, 15, 0];
+/// The core of sched_ext, a scheduler's callbacks left out: what it takes less than the fair class in a switch ([`SCHED_EXT_INSTRUCTIONS`])
+/// is of its hooks, in the proportion of those of FIFO.
+const TYPICAL_SCHED_EXT: HookTimes = [25, 25, 25, 16, 12, 8, 80, 30, 300];
 /// What `perf bench sched pipe` takes longer there for processes than for threads, half a round trip (1,488 against 1,414 ns).
 const TYPICAL_PROCESS_EXTRA_NS: u64 = 74;
 const TYPICAL_WAKE_NS: u64 = 150;
@@ -22,7 +26,7 @@ const TYPICAL_SWITCH_NS: u64 = 450;
 
 /// The lock is held during a hook. Without locks of the class's own, that of the core scheduler remains. The share of spinlocks in the run
 /// time of NPB is 0.4 of that under CFS (Jo et al., FLSCHED, APSys 2017: bt 3.05 against 7.29 %, cg 4.11/10.73, ua 5.96/14.63).
-const LOCKED_PER_MILLE: [u32; Family::COUNT] = [1_000, 1_000, 400];
+const LOCKED_PER_MILLE: [u32; Family::COUNT] = [1_000, 1_000, 400, 1_000];
 
 /// Mean times of hooks under hackbench with CFS and with FLSCHED on a Xeon Phi 31S1P, ns (Jo et al., as above). 0 where the paper has none.
 const PUBLISHED_CFS: HookTimes = [10_837, 17_314, 19_008, 5_261, 6_185, 5_058, 13_131, 0, 0];
@@ -75,7 +79,8 @@ impl Costs {
             thread_start_ns: 165,
             exit_ns: 27_120,
             thread_exit_ns: 4_260,
-            hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS],
+            hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS, TYPICAL_SCHED_EXT],
+            instruction_ps: 1_000_000 / FAIR_SWITCH_INSTRUCTIONS,
             locked_per_mille: LOCKED_PER_MILLE,
             ..Self::default()
         }
@@ -132,7 +137,7 @@ impl Costs {
             thread_fork_ns: 300_000,
             exit_ns: 100_000,
             thread_exit_ns: 100_000,
-            hook_ns: [fair, part(fair, 9), with_rest(PUBLISHED_FLSCHED, 0)],
+            hook_ns: [fair, part(fair, 9), with_rest(PUBLISHED_FLSCHED, 0), part(fair, 9)],
             locked_per_mille: LOCKED_PER_MILLE,
             // What far memory adds is in the figures for sockets and pipes above.
             ..Self::default()
@@ -149,6 +154,7 @@ fn typical_refill() -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::measured::SCHED_EXT_INSTRUCTIONS;
     use crate::hook::Hook;
 
     #[test]
@@ -156,15 +162,21 @@ mod tests {
         let costs = Costs::typical();
         let hooks: u64 = Hook::ALL[..6].iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
         assert_eq!(costs.thread_switch_ns + costs.wake_ns + hooks, 1_000);
+        let hooks: u64 = Hook::ALL[..6].iter().map(|hook| costs.hook_ns(Family::SchedExt, *hook)).sum();
+        let part = (1_000 - 400 + hooks) as f64 / 1_000.0;
+        let counted = SCHED_EXT_INSTRUCTIONS as f64 / FAIR_SWITCH_INSTRUCTIONS as f64;
+        assert!((part - counted).abs() < 0.001, "{part} {counted}");
     }
 
     #[test]
     fn simpler_classes_have_shorter_hooks_and_ticks_are_shorter_than_their_period() {
         for costs in [Costs::typical(), Costs::xeon_phi()] {
             for hook in Hook::ALL {
-                let [fair, real_time, lockless] = [Family::Fair, Family::RealTime, Family::Lockless]
-                    .map(|family| costs.hook_ns(family, hook));
+                let [fair, real_time, lockless, sched_ext] =
+                    [Family::Fair, Family::RealTime, Family::Lockless, Family::SchedExt]
+                        .map(|family| costs.hook_ns(family, hook));
                 assert!(lockless < real_time && real_time <= fair, "{hook:?} {fair} {real_time} {lockless}");
+                assert!(sched_ext <= real_time, "{hook:?} {sched_ext} {real_time}");
             }
             assert!(costs.tick_ns + costs.hook_ns(Family::Fair, Hook::Tick) < costs.tick_period_ns / 100);
             assert!(costs.refill.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));

@@ -130,6 +130,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.spun_ns += wait_ns;
     }
 
+    /// Charges what the policy's callbacks took in a hook, more than the hook itself.
+    #[inline]
+    pub(super) fn charge_callbacks(&mut self, hook: Hook) {
+        let instructions = std::mem::take(&mut self.kernel.callback_instructions);
+        if instructions > 0 {
+            let ns = self.kernel.costs.instructions_ns(instructions);
+            self.stats.hooks[hook as usize].ns += ns;
+            self.elapsed_ns += ns;
+        }
+    }
+
     /// Sets when the CPU's next event is.
     pub(super) fn arm(&mut self, cpu: usize) {
         let state = &self.kernel.cpus[cpu];

@@ -111,11 +111,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         debug_assert_eq!(self.kernel.tasks[task].state, RunState::Queued);
         self.charge(handler, from, Hook::Dequeue);
         self.policy.dequeue(&mut self.kernel, from, task, Departure::Migration);
+        self.charge_callbacks(Hook::Dequeue);
         self.count_runnable(from, -1);
         self.kernel.tasks[task].cpu = to as u32;
         self.count_runnable(to, 1);
         self.charge(handler, to, Hook::Enqueue);
         self.policy.enqueue(&mut self.kernel, to, task, Arrival::Migration);
+        self.charge_callbacks(Hook::Enqueue);
         // The other CPU may have fewer reasons for a tick now.
         if self.kernel.cpus[from].current != NONE {
             self.arm(from);

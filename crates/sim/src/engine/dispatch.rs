@@ -56,7 +56,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn pick(&mut self, cpu: usize) -> Option<usize> {
         self.charge(cpu, cpu, Hook::PickNext);
-        self.policy.pick_next(&mut self.kernel, cpu)
+        let next = self.policy.pick_next(&mut self.kernel, cpu);
+        self.charge_callbacks(Hook::PickNext);
+        next
     }
 
     /// Whether a quota stops it.
@@ -67,9 +69,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if let Some(why) = leaving {
             self.charge(cpu, cpu, Hook::Dequeue);
             self.policy.dequeue(&mut self.kernel, cpu, task, why);
+            self.charge_callbacks(Hook::Dequeue);
         }
         self.charge(cpu, cpu, Hook::PutPrev);
         self.policy.put_prev(&mut self.kernel, cpu, task, leaving.is_none());
+        self.charge_callbacks(Hook::PutPrev);
         self.close_run(cpu, task);
         let state = &mut self.kernel.cpus[cpu];
         state.current = NONE;

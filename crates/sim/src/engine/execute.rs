@@ -63,6 +63,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 StepOutcome::Yield => {
                     self.charge(cpu, cpu, Hook::Yield);
                     self.policy.yield_task(&mut self.kernel, cpu, task);
+                    self.charge_callbacks(Hook::Yield);
                     self.schedule(cpu, None);
                     return Ok(());
                 }

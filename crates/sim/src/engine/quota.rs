@@ -197,6 +197,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 if other != task && state.state == RunState::Queued && state.cpu as usize == cpu {
                     self.charge(cpu, cpu, Hook::Dequeue);
                     self.policy.dequeue(&mut self.kernel, cpu, other, Departure::Throttle);
+                    self.charge_callbacks(Hook::Dequeue);
                     self.count_runnable(cpu, -1);
                     self.count_in_groups(other, false);
                     self.kernel.tasks[other].state = RunState::Throttled;

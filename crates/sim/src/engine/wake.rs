@@ -49,6 +49,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn place(&mut self, task: usize, handler: usize, why: Arrival) -> usize {
         self.charge(handler, handler, Hook::SelectCpu);
         let cpu = self.policy.select_cpu(&mut self.kernel, task, why, handler);
+        self.charge_callbacks(Hook::SelectCpu);
         debug_assert!(self.kernel.may_use(task, cpu));
         let state = &mut self.kernel.tasks[task];
         state.cpu = cpu as u32;
@@ -69,6 +70,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.count_runnable(cpu, 1);
         self.count_in_groups(task, true);
         self.policy.enqueue(&mut self.kernel, cpu, task, why);
+        self.charge_callbacks(Hook::Enqueue);
         self.notify(cpu, task, handler);
         self.take_kicks();
     }

@@ -152,13 +152,14 @@ const FLAGS: [&str; 6] = [
 ];
 /// Each source of an object has the functions of the headers: all are alike, and the first is taken.
 const LINK_FLAGS: [&str; 3] = ["-shared", "-Wl,-Bsymbolic", "-Wl,--allow-multiple-definition"];
-/// Every basic block calls guard.c. clang leaves out blocks that others imply, the only block of an endless loop among them, unless it is
+/// Every basic block calls guard.c. Loops are not unrolled, as they are not for BPF: a turn is a block at least. clang leaves out blocks that others imply, the only block of an endless loop among them, unless it is
 /// forbidden.
-const CLANG_COUNTING: [&str; 1] = ["-fsanitize-coverage=trace-pc,no-prune"];
+const CLANG_COUNTING: [&str; 2] = ["-fsanitize-coverage=trace-pc,no-prune", "-fno-unroll-loops"];
 /// gcc leaves out blocks without a statement, the only block of an empty loop among them: every loop gets one that does nothing. One of
 /// `goto` alone is still left out.
-const COUNTING: [&str; 3] = [
+const COUNTING: [&str; 4] = [
     "-fsanitize-coverage=trace-pc",
+    "-fno-unroll-loops",
     "-Dwhile(...)=while (({ __asm__ volatile (\"\"); (__VA_ARGS__); }))",
     "-Dfor(...)=for (__VA_ARGS__) if (({ __asm__ volatile (\"\"); 0; })) {} else",
 ];

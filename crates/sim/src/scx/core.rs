@@ -8,6 +8,7 @@ use super::cgroup::Cgroup;
 use super::dsq::{Dsq, DsqPosition};
 use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
+use super::instructions::{BLOCK, CALLBACK};
 use super::maps::Map;
 use super::timers::Timers;
 use crate::kernel::Kernel;
@@ -79,6 +80,8 @@ pub(super) struct Core {
     pub(super) ops: SchedExtOps,
     /// What ends callbacks that go on for too long; FLSCHED, which has no loops, goes without.
     pub(super) guard: Option<Guard>,
+    /// What the scheduler's callbacks and what they called took since the policy has asked, in instructions.
+    pub(super) instructions: u64,
     /// With an offset ([`CLOCK_BASE_NS`]), ns.
     pub(super) now_ns: u64,
     pub(super) this_cpu: u32,
@@ -108,6 +111,8 @@ pub(super) struct Core {
     pub(super) dispatches: usize,
     /// CPUs to be interrupted, and how.
     pub(super) kicks: Vec<(u32, u64)>,
+    /// The scheduler's code asked for some of them.
+    pub(super) has_kicked: bool,
     /// CPUs whose running task has got another slice.
     pub(super) rearm: Vec<u32>,
     /// Tasks that have ended, until nothing looks at them any more.
@@ -142,6 +147,13 @@ thread_local! {
 
 /// Puts the core before back when a call into the scheduler's code returns.
 pub(super) struct Entered(*mut Core);
+
+impl Entered {
+    /// Whether the scheduler's code ran nowhere on this thread before.
+    fn is_first(&self) -> bool {
+        self.0.is_null()
+    }
+}
 
 impl Drop for Entered {
     fn drop(&mut self) {
@@ -231,6 +243,7 @@ impl Core {
             dispatched: Vec::new(),
             dispatches: 0,
             kicks: Vec::new(),
+            has_kicked: false,
             rearm: Vec::new(),
             ended: Vec::new(),
             rng: Rng::new(kernel.rng.next_u64()),
@@ -243,6 +256,7 @@ impl Core {
             idle_tasks: Vec::new(),
             ops,
             guard: None,
+            instructions: 0,
         };
         core.make_run_queues();
         if count > abi::MAX_CPUS {
@@ -396,9 +410,13 @@ impl Core {
         function: impl Fn() -> R + Copy,
     ) -> Option<R> {
         let entered = enter(std::ptr::from_mut(self));
+        self.instructions += CALLBACK;
         let Some(guard) = self.guard else { return Some(function()) };
         // SAFETY: the caller's promise; the guard is that of the scheduler.
         let result = unsafe { guard.call(function) };
+        if entered.is_first() {
+            self.instructions += guard.executed() * BLOCK;
+        }
         drop(entered);
         if result.is_none() {
             let callback = callback.trim_end_matches('_');

@@ -44,6 +44,12 @@ impl Guard {
         Self { state: state.cast(), guarded }
     }
 
+    /// The basic blocks that the last call executed which was not made out of another one.
+    pub(super) fn executed(self) -> u64 {
+        // SAFETY: the state is the object's own, and only its code and this use it, on one thread at a time.
+        MOST_BLOCKS - unsafe { (*self.state).left }
+    }
+
     /// Calls the scheduler. `None` if the call was ended because it went on for too long.
     ///
     /// # Safety

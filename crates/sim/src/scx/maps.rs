@@ -136,6 +136,10 @@ impl Map {
         self.value_bytes
     }
 
+    pub(super) fn is_array(&self) -> bool {
+        matches!(self.store, Store::Array(_))
+    }
+
     pub(super) fn has_cpus(&self) -> bool {
         self.per_cpu_bytes > 0
     }

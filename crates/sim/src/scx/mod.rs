@@ -31,6 +31,7 @@ mod error;
 mod guard;
 mod idle;
 mod idle_choice;
+mod instructions;
 mod kfuncs;
 mod loader;
 mod map_scan;

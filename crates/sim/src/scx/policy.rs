@@ -3,6 +3,7 @@
 use super::abi::{KICK_IDLE, KICK_PREEMPT, SLICE_INF, WAKE_FORK, WAKE_SYNC, WAKE_TTWU};
 use super::core::{CLOCK_BASE_NS, Core, NONE};
 use super::error::ScxError;
+use super::instructions::KICKS;
 use super::object::{Loaded, Object};
 use super::settings::{Program, Settings};
 use crate::hook::Family;
@@ -12,6 +13,8 @@ use crate::prefetch::prefetch_line;
 
 /// The longest that the kernel's watchdog lets a runnable task wait (`SCX_WATCHDOG_MAX_TIMEOUT`), ns.
 const WATCHDOG_NS: u64 = 30_000_000_000;
+/// As its source calls itself.
+const FLSCHED: &str = "flsched";
 /// Cache lines of a task up to its times (`utime`).
 const SHOWN_LINES: usize = 4;
 
@@ -23,6 +26,9 @@ pub struct ScxPolicy {
     loaded: Loaded,
     settings: Settings,
     started: bool,
+    /// Its callbacks are counted. That takes an object whose basic blocks count themselves, which flsched's own, built in, is not, and costs
+    /// by which an instruction takes time.
+    counts: bool,
 }
 
 // SAFETY: what the core points to is its own or the loaded object's, which is this policy's own. Both may be used by any one thread.
@@ -42,7 +48,7 @@ impl ScxPolicy {
         for program in settings.before.iter().chain(&settings.after) {
             loaded.has_program(&program.name)?;
         }
-        Ok(Self { name, core: None, loaded, settings, started: false })
+        Ok(Self { name, core: None, loaded, settings, started: false, counts: false })
     }
 
     /// Works on the core at the kernel's time, on behalf of a CPU; `own` is one that hears of a kick without being interrupted.
@@ -67,6 +73,10 @@ impl ScxPolicy {
         if core.error.is_some() && !core.exited {
             core.exit();
         }
+        let instructions = std::mem::take(&mut core.instructions);
+        if self.counts {
+            kernel.callback_instructions += instructions;
+        }
         result
     }
 
@@ -86,6 +96,7 @@ impl ScxPolicy {
         if let Err(error) = attached.and_then(|()| self.loaded.set_globals(&self.settings, Some(&core.ids))) {
             core.fail(error.to_string());
         }
+        self.counts = core.guard.is_some() && kernel.costs.instruction_ps > 0;
         self.run_programs(&mut core, &self.settings.before.clone());
         core.init();
         self.core = Some(core);
@@ -141,6 +152,10 @@ fn send_kicks(core: &mut Core, kernel: &mut Kernel, own: Option<usize>) {
         }
     }
     core.kicks.clear();
+    // The core's own are in what a wake-up takes.
+    if std::mem::take(&mut core.has_kicked) {
+        core.instructions += KICKS;
+    }
     while let Some(cpu) = core.rearm.pop() {
         kernel.decide_again(core.places[cpu as usize] as usize);
     }
@@ -152,7 +167,11 @@ impl Policy for ScxPolicy {
     }
 
     fn family(&self) -> Family {
-        if self.name == "flsched" { Family::Lockless } else { Family::RealTime }
+        match (self.counts, self.name.as_str()) {
+            (true, _) => Family::SchedExt,
+            (false, FLSCHED) => Family::Lockless,
+            (false, _) => Family::RealTime,
+        }
     }
 
     fn start(&mut self, kernel: &mut Kernel) {
@@ -172,6 +191,10 @@ impl Policy for ScxPolicy {
             core.add_task(kernel, task);
         }
         self.with(kernel, 0, None, |core| core.introduce(task as u32, fork));
+        if !fork {
+            // It was there before the scheduler.
+            kernel.callback_instructions = 0;
+        }
     }
 
     fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize {
@@ -253,6 +276,13 @@ impl Policy for ScxPolicy {
 
     fn timer(&mut self, kernel: &mut Kernel) {
         self.with(kernel, 0, None, Core::ring);
+        let instructions = std::mem::take(&mut kernel.callback_instructions);
+        let ns = kernel.costs.instructions_ns(instructions);
+        if ns > 0
+            && let Some(core) = &self.core
+        {
+            kernel.take_time(core.places[core.this_cpu as usize] as usize, ns);
+        }
     }
 
     fn lost_tasks(&self, kernel: &Kernel) -> Option<String> {

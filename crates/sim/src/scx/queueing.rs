@@ -6,6 +6,7 @@ use super::abi::{
 };
 use super::core::{Context, Core, Dispatched, NONE, call};
 use super::dsq::{Dsq, DsqPosition};
+use super::instructions::{BY_VTIME, THROUGH_A_GLOBAL_QUEUE, THROUGH_A_QUEUE};
 use crate::kernel::{Kernel, RunState};
 use std::collections::BTreeMap;
 
@@ -107,6 +108,10 @@ impl Core {
     pub(super) fn join_dsq(&mut self, task: u32, dsq: u32, flags: u64, vtime: u64) {
         let is_local = (dsq as usize) < self.cpus.len();
         let queue = &mut self.dsqs[dsq as usize];
+        if !is_local {
+            let is_own = queue.id & DSQ_BUILTIN == 0;
+            self.instructions += if is_own { THROUGH_A_QUEUE } else { THROUGH_A_GLOBAL_QUEUE };
+        }
         let place = if flags & ENQ_DSQ_PRIQ != 0 {
             if queue.id & DSQ_BUILTIN != 0 {
                 self.fail("cannot use vtime ordering for built-in DSQs".to_owned());
@@ -117,6 +122,7 @@ impl Core {
                 self.fail(format!("DSQ ID {id:#018x} already had FIFO-enqueued tasks"));
             }
             self.shown_mut(task).scx.dsq_vtime = vtime;
+            self.instructions += BY_VTIME;
             self.dsqs[dsq as usize].insert_by_vtime(task, vtime)
         } else {
             if queue.is_by_vtime() {

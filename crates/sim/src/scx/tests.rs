@@ -339,3 +339,56 @@ fn every_compiler_ends_an_endless_loop() {
     }
     assert!(tried > 0);
 }
+
+/// A scheduler whose `enqueue` goes through a loop that many times.
+fn looping(turns: u32) -> Object {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("looping.bpf.c");
+    let text = r#"
+#include <scx/common.bpf.h>
+char _license[] SEC("license") = "GPL";
+static volatile u64 sum;
+void BPF_STRUCT_OPS(looping_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	for (int i = 0; i < TURNS; i++)
+		sum += i;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+}
+SCX_OPS_DEFINE(looping_ops, .enqueue = (void *)looping_enqueue, .name = "looping");
+"#;
+    std::fs::write(&path, text.replace("TURNS", &turns.to_string())).unwrap();
+    Object::compile(&path, &CompileOptions::default()).unwrap()
+}
+
+#[test]
+fn what_callbacks_execute_takes_time_where_an_instruction_does() {
+    let sleeper = [Op::Compute { work_ns: MS }, Op::Sleep { ns: MS }].repeat(100);
+    let time = |turns: u32, costs: &Costs| {
+        let policy = ScxPolicy::new(&looping(turns), Settings::default()).unwrap();
+        let load = workload(&[sleeper.as_slice()]);
+        let engine = Engine::new(
+            Machine::uniform(1),
+            costs.clone(),
+            load,
+            policy,
+            SwitchLog::default(),
+            Options::default(),
+        );
+        let stats = engine.unwrap().run().unwrap().stats;
+        assert!(stats.wakeups >= 99);
+        (stats.hooks[crate::hook::Hook::Enqueue as usize], stats.cpus[0].switch_ns)
+    };
+    // 1 ns an instruction.
+    let costs = Costs { instruction_ps: 1_000, ..Costs::free() };
+    let (short, short_switch_ns) = time(10, &costs);
+    let (long, long_switch_ns) = time(1_010, &costs);
+    assert_eq!(short.calls, long.calls);
+    // A turn is a block of its own, or two.
+    let turns_ns = (long.ns - short.ns) / long.calls;
+    assert!((10_000..=20_000).contains(&turns_ns), "{turns_ns} ns for 1,000 turns");
+    assert_eq!(long_switch_ns - short_switch_ns, long.ns - short.ns, "it is in the time of switches");
+    // Into the callback and out of it, and a task put into the CPU's own queue.
+    let least = super::instructions::CALLBACK + 197;
+    assert!(short.ns / short.calls > least && short.ns / short.calls < least + 300, "{short:?}");
+    assert_eq!(time(1_010, &Costs::free()).0.ns, 0);
+}

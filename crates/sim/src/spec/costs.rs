@@ -48,6 +48,7 @@ macro_rules! costs_table {
             base: Base,
             $($time: Option<Ns>,)*
             byte_ps: Option<u64>,
+            instruction_ps: Option<u64>,
             pipe_locked_per_mille: Option<u32>,
             migration_ns: Option<[Ns; 6]>,
             refill: Option<Vec<(Bytes, Ns)>>,
@@ -85,6 +86,7 @@ impl CostsTable {
         };
         self.times(&mut costs);
         costs.byte_ps = self.byte_ps.unwrap_or(costs.byte_ps);
+        costs.instruction_ps = self.instruction_ps.unwrap_or(costs.instruction_ps);
         if let Some(per_mille) = self.pipe_locked_per_mille {
             if per_mille > 1_000 {
                 return Err(format!("pipe_locked_per_mille is {per_mille}; expected at most 1000"));

@@ -200,18 +200,23 @@ fn costs_stand_in_place_of_the_base() {
 base = "free"
 pipe_ns = "2us"
 byte_ps = 5
+instruction_ps = 178
 refill = [["64K", "1us"], [1048576, 9000]]
 locked_per_mille = { lockless = 7 }
 [costs.hooks.fair]
 enqueue = 120
+[costs.hooks.sched-ext]
+dequeue = 7
 "#;
     let (costs, assumed) = Spec::read("s.toml", text).unwrap().costs(None).unwrap();
     let mut expected = Costs::free();
     expected.pipe_ns = 2_000;
     expected.byte_ps = 5;
+    expected.instruction_ps = 178;
     expected.refill = vec![(65_536, 1_000), (1 << 20, 9_000)];
     expected.locked_per_mille[2] = 7;
     expected.hook_ns[0][1] = 120;
+    expected.hook_ns[3][2] = 7;
     assert_eq!(costs, expected);
     assert!(assumed.is_empty());
     let (costs, assumed) = Spec::read("s.toml", "[workload.spin]").unwrap().costs(None).unwrap();

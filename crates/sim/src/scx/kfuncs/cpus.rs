@@ -82,6 +82,7 @@ pub(super) extern "C" fn kick_cpu(cpu: i32, flags: u64) {
     let core = unsafe { current() };
     if core.is_cpu(cpu as u32) {
         core.kicks.push((cpu as u32, flags));
+        core.has_kicked = true;
     } else {
         let how = if flags & KICK_PREEMPT == 0 { "" } else { " by preemption" };
         core.fail(format!("invalid CPU {cpu} to be kicked{how}"));

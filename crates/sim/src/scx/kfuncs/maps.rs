@@ -3,6 +3,7 @@
 use super::tasks::number;
 use crate::scx::abi::{BpfTimer, EINVAL, TaskStruct};
 use crate::scx::core::current;
+use crate::scx::instructions::{ARRAY_LOOKUP, HASH_LOOKUP};
 use crate::scx::maps::Map;
 use crate::scx::timers::{Callback, Timers};
 use std::ffi::{c_long, c_void};
@@ -38,7 +39,10 @@ fn this_cpu() -> usize {
 pub(super) unsafe extern "C" fn lookup(variable: *mut c_void, key: *const u8) -> *mut u8 {
     // SAFETY: called by the scheduler's code, with a map and a key of its size.
     let Some(map) = (unsafe { map(variable) }) else { return std::ptr::null_mut() };
-    let cpu = if map.has_cpus() { this_cpu() } else { 0 };
+    // SAFETY: as above.
+    let core = unsafe { current() };
+    core.instructions += if map.is_array() { ARRAY_LOOKUP } else { HASH_LOOKUP };
+    let cpu = if map.has_cpus() { core.this_cpu as usize } else { 0 };
     // SAFETY: as above.
     map.lookup(unsafe { bytes(key, map.key_bytes()) }, cpu)
 }
