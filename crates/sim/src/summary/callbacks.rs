@@ -65,3 +65,19 @@ pub(crate) fn not_charged<'a>(policies: &'a [String], costs: &Costs) -> Vec<&'a 
     let is_free = |policy: &&str| HookTimes::of(policy, costs) == HookTimes::WithoutCallbacks;
     policies.iter().map(String::as_str).filter(is_free).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_take_no_time_where_an_instruction_has_none() {
+        let policies = ["eevdf", "flsched:turn_ns=0", "mine.bpf.c"].map(str::to_owned);
+        let known = |costs: &Costs| policies.each_ref().map(|policy| HookTimes::of(policy, costs));
+        let [class, own] = [HookTimes::OfAClass, HookTimes::WithCallbacks];
+        assert_eq!(known(&Costs::typical()), [class, own, HookTimes::Counted]);
+        assert_eq!(known(&Costs::xeon_phi()), [class, own, HookTimes::WithoutCallbacks]);
+        assert_eq!(not_charged(&policies, &Costs::xeon_phi()), ["mine.bpf.c"]);
+        assert!(not_charged(&policies, &Costs::typical()).is_empty());
+    }
+}
