@@ -122,7 +122,7 @@ class HookCalls:
     mean_ns: float | None
     """Mean time of a call."""
     basis: str
-    """Where the times come from: no simulated time of a hook is measured, and a sched_ext scheduler's callbacks are not charged."""
+    """Where the times come from: no simulated time of a hook is measured; those of a sched_ext scheduler's callbacks are counted."""
 
 
 @dataclass(frozen=True)

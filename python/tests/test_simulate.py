@@ -179,12 +179,17 @@ def test_seeds_are_different_runs_unless_jitter_is_none():
         swtch.simulate("spin", machine=1, jitter="much")
 
 
-def test_callbacks_that_are_not_charged_and_replays_that_decide_nothing_are_named():
-    found = swtch.simulate("spin:tasks=3,work_ns=5ms", "flsched", machine=2)
-    assert {hook.basis for hook in found.runs[0].hooks} == {
-        "assumed; what its callbacks execute is not charged"
-    }
-    assert any("flsched" in warning for warning in found.warnings)
+def test_where_the_time_of_callbacks_comes_from_and_replays_that_decide_nothing_are_named():
+    source = ROOT / "schedulers" / "global_fifo" / "src" / "bpf" / "global_fifo.bpf.c"
+    spec = {"machine": 2, "workload": {"spin": {"tasks": 3, "work_ns": "5ms"}}}
+    found = swtch.simulate(spec, ["flsched", str(source)])
+    assert [{hook.basis for hook in run.hooks} for run in found.runs] == [
+        {"assumed share of a switch, its callbacks in it"},
+        {"counted: instructions at the machine's pace"},
+    ]
+    assert not any("callbacks" in warning for warning in found.warnings)
+    free = swtch.simulate(spec | {"costs": {"base": "xeon-phi"}}, str(source))
+    assert any("global_fifo" in warning for warning in free.warnings)
     replayed = swtch.simulate(ROOT / "fixtures" / "traces" / "machine.swtch", "cfs")
     assert not replayed.verdict.decides and replayed.verdict.reasons
     assert replayed.recorded.makespan_ns > 0 and replayed.hand_over.wakeups > 0
