@@ -19,14 +19,12 @@ pub use weights::weight_of;
 
 use crate::error::SimError;
 use crate::policy::Policy;
-use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
+use crate::scx::{CompileOptions, FLSCHED, Object, ScxPolicy, Settings};
 use std::ops::Range;
 use std::path::Path;
 
 /// What the path of a sched_ext scheduler's source ends in.
 const SOURCE: &str = ".bpf.c";
-/// FLSCHED, whose source is part of the simulator.
-const FLSCHED: &str = "flsched";
 
 /// A release of Linux: major and minor number.
 pub type Release = (u32, u32);

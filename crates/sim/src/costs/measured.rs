@@ -90,7 +90,7 @@ impl Reading<'_> {
         let rest_ns = thread_ns - fair_hooks_ns;
         self.costs.wake_ns = typical.wake_ns * rest_ns / (parts_ns - typical_hooks_ns);
         for times in &mut self.costs.hook_ns {
-            *times = times.map(|ns| (u64::from(ns) * fair_hooks_ns / typical_hooks_ns) as u32);
+            scale(times, fair_hooks_ns, typical_hooks_ns);
         }
         let around_ns = self.costs.wake_ns + hooks_ns(&self.costs, Family::Fair);
         // What rounding took goes to the switch proper.
@@ -130,8 +130,7 @@ impl Reading<'_> {
         let wanted_ns = (all_ns + fifo_ns).saturating_sub(fair_ns).clamp(all_ns / 4, all_ns * 2);
         let now_ns = hooks_ns(&self.costs, Family::RealTime).max(1);
         for family in [Family::RealTime, Family::Lockless, Family::SchedExt] {
-            let times = &mut self.costs.hook_ns[family as usize];
-            *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
+            scale(&mut self.costs.hook_ns[family as usize], wanted_ns, now_ns);
         }
         self.sched_ext();
     }
@@ -152,8 +151,7 @@ impl Reading<'_> {
         {
             let wanted_ns = self.costs.instructions_ns(instructions).saturating_sub(around_ns);
             let now_ns = hooks_ns(&self.costs, family).max(1);
-            let times = &mut self.costs.hook_ns[family as usize];
-            *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
+            scale(&mut self.costs.hook_ns[family as usize], wanted_ns, now_ns);
         }
         self.assume(
             "hooks of flsched",
@@ -323,6 +321,13 @@ fn ends_slices_in_the_kernel(kernel: &Kernel) -> bool {
         Some("full" | "rt") => true,
         Some("lazy") => kernel.major_minor().is_some_and(|version| version >= (7, 2)),
         _ => false,
+    }
+}
+
+/// Makes times longer or shorter, all in the proportion of `wanted_ns` to `now_ns`.
+fn scale(times: &mut [u32], wanted_ns: u64, now_ns: u64) {
+    for ns in times {
+        *ns = (u64::from(*ns) * wanted_ns / now_ns) as u32;
     }
 }
 

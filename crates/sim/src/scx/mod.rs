@@ -55,5 +55,7 @@ pub use policy::ScxPolicy;
 pub use settings::Settings;
 pub use values::ValuesError;
 
+/// FLSCHED, whose source is part of the simulator, as it calls itself.
+pub(crate) const FLSCHED: &str = "flsched";
 /// FLSCHED as build.rs has compiled it.
 const FLSCHED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.so"));

@@ -1,5 +1,6 @@
 //! A compiled scheduler as a policy.
 
+use super::FLSCHED;
 use super::abi::{KICK_IDLE, KICK_PREEMPT, SLICE_INF, WAKE_FORK, WAKE_SYNC, WAKE_TTWU};
 use super::core::{CLOCK_BASE_NS, Core, NONE};
 use super::error::ScxError;
@@ -13,8 +14,6 @@ use crate::prefetch::prefetch_line;
 
 /// The longest that the kernel's watchdog lets a runnable task wait (`SCX_WATCHDOG_MAX_TIMEOUT`), ns.
 const WATCHDOG_NS: u64 = 30_000_000_000;
-/// As its source calls itself.
-const FLSCHED: &str = "flsched";
 /// Cache lines of a task up to its times (`utime`).
 const SHOWN_LINES: usize = 4;
 

@@ -340,31 +340,12 @@ fn every_compiler_ends_an_endless_loop() {
     assert!(tried > 0);
 }
 
-/// A scheduler whose `enqueue` goes through a loop that many times.
-fn looping(turns: u32) -> Object {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("looping.bpf.c");
-    let text = r#"
-#include <scx/common.bpf.h>
-char _license[] SEC("license") = "GPL";
-static volatile u64 sum;
-void BPF_STRUCT_OPS(looping_enqueue, struct task_struct *p, u64 enq_flags)
-{
-	for (int i = 0; i < TURNS; i++)
-		sum += i;
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
-}
-SCX_OPS_DEFINE(looping_ops, .enqueue = (void *)looping_enqueue, .name = "looping");
-"#;
-    std::fs::write(&path, text.replace("TURNS", &turns.to_string())).unwrap();
-    Object::compile(&path, &CompileOptions::default()).unwrap()
-}
-
 #[test]
 fn what_callbacks_execute_takes_time_where_an_instruction_does() {
     let sleeper = [Op::Compute { work_ns: MS }, Op::Sleep { ns: MS }].repeat(100);
     let time = |turns: u32, costs: &Costs| {
-        let policy = ScxPolicy::new(&looping(turns), Settings::default()).unwrap();
+        let object = compiled("looping.bpf.c", &[&format!("TURNS={turns}")]).unwrap();
+        let policy = ScxPolicy::new(&object, Settings::default()).unwrap();
         let load = workload(&[sleeper.as_slice()]);
         let engine = Engine::new(
             Machine::uniform(1),

@@ -1,4 +1,4 @@
-//! What is known of the time that a sched_ext scheduler's callbacks take.
+//! Where the time of hooks comes from, that of a sched_ext scheduler's callbacks among it.
 
 use crate::assumption::Assumption;
 use crate::costs::Costs;
@@ -42,7 +42,7 @@ impl HookTimes {
     }
 }
 
-/// What is assumed of the callbacks of each sched_ext scheduler among the policies. That of flsched is among the costs.
+/// An assumption for each sched_ext scheduler among the policies, about its callbacks. The one for flsched is among the costs.
 pub(crate) fn assumed(plan: &Plan) -> impl Iterator<Item = Assumption> {
     plan.policies.iter().filter_map(|policy| {
         let (value, why) = match HookTimes::of(policy, &plan.setting.costs) {
