@@ -18,8 +18,8 @@ fn in_vm(home: &Path) -> Command {
     command
 }
 
-/// What a script says in a guest; it has `$S`, which is `swtch sched`, and waits with `is STATE`.
-fn guest(script: &str, append: &str) -> String {
+/// What a script says in a guest of a kind; it has `$S`, which is `swtch sched`, and waits with `is STATE`.
+fn guest(kind: &[&str], script: &str) -> String {
     let home = home();
     let own = env!("CARGO_BIN_EXE_swtch");
     let script = format!(
@@ -27,7 +27,7 @@ fn guest(script: &str, append: &str) -> String {
     );
     fs::write(home.path().join("script"), script).unwrap();
     let mut command = in_vm(home.path());
-    command.args(["vm", "--emulate", "--cpus", "2", "--append", append]);
+    command.arg("vm").args(kind);
     for program in [own.into(), beside("scx_flsched"), beside("scx_global_fifo"), "/bin/cat".into()] {
         command.arg("--copy").arg(program);
     }
@@ -79,7 +79,7 @@ fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
         let words = words.join(" ");
         script += &format!("echo '== {name}'\n{words} $S global_fifo --for 100ms 2>&1; echo \"status $?\"\n");
     }
-    let said = guest(&script, "");
+    let said = guest(&["--emulate", "--cpus", "1"], &script);
     let has = |heading: &str, words: &[&str]| {
         let part = part(&said, heading);
         for word in words {
@@ -122,7 +122,9 @@ fn a_task_that_never_runs_ends_the_scheduler() {
         return;
     }
     let _machine = machine();
-    let said = guest(STALL, "rcupdate.rcu_cpu_stall_timeout=120");
+    // As on this machine's clock: counting instructions it would take three times as long.
+    let kind = ["--emulate", "--cpus", "1", "--append", "rcupdate.rcu_cpu_stall_timeout=120"];
+    let said = guest(&kind, STALL);
     let stall = part(&said, "stall");
     for words in ["status 1", "ended by the kernel", "runnable task stall (", "disabled"] {
         assert!(stall.contains(words), "no '{words}': {stall}");
@@ -184,7 +186,7 @@ fn all_policies_are_compared_in_one_boot() {
     let names =
         ["stock", "fifo", "rr", "flsched", "global_fifo", "gotten", "mine", "mine --set slice_ns=1ms"];
     let policies = names.join(",").replace("mine", "./mine.bpf.c");
-    let arguments = ["sched", "compare", "--vm", "--emulate", "--cpus", "2", "--runs", "2", "--out", "kept"];
+    let arguments = ["sched", "compare", "--vm", "--emulate", "--cpus", "1", "--runs", "2", "--out", "kept"];
     let job = ["--", "hackbench", "-p", "-g", "1", "-l", "5"];
     let output = run(in_vm(home.path()).args(arguments).args(["--policies", &policies]).args(job));
     let text = stdout(&output);
@@ -212,7 +214,19 @@ fn a_scheduler_is_tried_for_a_command_alone() {
     let _machine = machine();
     let home = home();
     let mut command = in_vm(home.path());
-    command.args(["try", "--vm", "--json", "--runs", "3", "--warmup", "0", "--schedulers", "flsched"]);
+    command.args([
+        "try",
+        "--vm",
+        "--cpus",
+        "1",
+        "--json",
+        "--runs",
+        "3",
+        "--warmup",
+        "0",
+        "--schedulers",
+        "flsched",
+    ]);
     command.args(["--goal", "switches", "--most", "9", "--", "hackbench", "-p", "-g", "1", "-l", "20"]);
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -174,7 +174,7 @@ fn made_short(example: &str) -> String {
     }
     if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {
         // Two boots that count instructions take a minute; that they agree is tested elsewhere.
-        return example.replace("--deterministic ", "") + " --method pipe --time-limit 5s";
+        return example.replace("--deterministic ", "") + " --method pipe --time-limit 1s";
     }
     for command in ["swtch compare", "swtch try"] {
         if let Some(rest) = example.strip_prefix(command) {
@@ -234,6 +234,7 @@ fn made_short(example: &str) -> String {
 fn with_a_small_load(example: &str) -> String {
     let loads = ["-g 4 -l 100", "-g 2 -l 50", "-g 2 -l 20", "-g 1 -l 20"];
     let small = loads.iter().fold(example.to_owned(), |text, load| text.replace(load, "-g 1 -l 5"));
+    let small = small.replace("swtch try --vm --schedulers", "swtch try --vm --runs 3 --schedulers");
     match small.strip_suffix("hackbench -p").or_else(|| small.strip_suffix("hackbench -g 1")) {
         Some(before) => format!("{before}hackbench -p -g 1 -l 5"),
         None => small,
