@@ -231,6 +231,8 @@ class Jitter:
     """A task starts later by up to this."""
     work_per_mille: int
     """What a step takes differs by up to this either way, in thousandths."""
+    child_per_mille: int
+    """One child of ten runs longer by this from its fork to its own first step, in thousandths."""
     placement: bool
     """The CPU on which the first task starts is any."""
 
@@ -582,7 +584,7 @@ def simulate(
     machine: str | int | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
     seed: int | None = None,
-    jitter: Literal["typical", "none"] | None = None,
+    jitter: Literal["typical", "counted", "none"] | None = None,
     duration: float | None = None,
     limit: float | None = None,
     seeds: int | None = None,
@@ -600,7 +602,8 @@ def simulate(
     profile: a Profile, or its file, from which the costs are taken.
     seed: of everything random.
     jitter: what the seed changes besides the random parts of the workload. `typical` changes starts within 20 us, work within 1 %,
-        and the first task's CPU; `none` changes nothing. The default is that of the specification, else `typical`.
+        and the first task's CPU; `counted` what differs in a virtual machine that counts instructions; `none` changes nothing. The default is
+        that of the specification, else `counted` with a Profile of emulated CPUs and `typical` with others.
     duration, limit: simulated seconds after which a run ends, or is given up.
     seeds: of a replay, with how many seeds each policy runs; six, when none is given.
     sets, beside, without: of a replay, changes to tasks (`"web:nice=19,cpus=0"`; keys are `nice`, `policy`, `cpus` and `threads`), workloads

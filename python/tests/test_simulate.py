@@ -175,7 +175,7 @@ def test_seeds_are_different_runs_unless_jitter_is_none():
     assert found.warnings[0].startswith("One run of each policy, seed 1")
     same, found = makespans(jitter="none")
     assert len(same) == 1 and found.jitter is None
-    with pytest.raises(swtch.UsageError, match="expected none or typical"):
+    with pytest.raises(swtch.UsageError, match="expected none, typical or counted"):
         swtch.simulate("spin", machine=1, jitter="much")
 
 

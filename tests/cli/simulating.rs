@@ -370,7 +370,24 @@ fn seeds_are_different_runs_unless_jitter_is_switched_off() {
     assert!(said[0].starts_with("No jitter"), "{said:?}");
     assert!(jitter.is_null());
     let (status, line) = refused(home.path(), &["spin", "--jitter", "much"]);
-    assert!(status == 2 && line.contains("expected none or typical"), "{line}");
+    assert!(status == 2 && line.contains("expected none, typical or counted"), "{line}");
+}
+
+/// With costs of emulated CPUs a seed changes what differs between runs there, and no step's time.
+#[test]
+fn the_profile_says_what_a_seed_changes() {
+    let home = home();
+    let measured = |profile: &Path, more: &[&str]| {
+        let given = ["--profile", profile.to_str().unwrap()];
+        found(home.path(), &with(&with(&HACKBENCH, &given), more))["jitter"].clone()
+    };
+    let emulated = fixture("accuracy/profile.json");
+    let counted = measured(&emulated, &[]);
+    assert_eq!((&counted["work_per_mille"], &counted["child_per_mille"]), (&0.into(), &300.into()));
+    assert_eq!(measured(&emulated, &["--jitter", "typical"])["work_per_mille"], 10);
+    let real = fixture("profiles/vm.json");
+    assert_eq!(measured(&real, &[])["work_per_mille"], 10);
+    assert_eq!(measured(&real, &["--jitter", "counted"]), counted);
 }
 
 #[test]

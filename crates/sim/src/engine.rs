@@ -58,8 +58,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Seed 1, an hour of simulated time, no jitter. A [`Plan`](crate::plan::Plan) has [`Jitter::TYPICAL`] instead, unless its input names
-    /// another one.
+    /// Seed 1, an hour of simulated time, no jitter. A [`Plan`](crate::plan::Plan) has what [`Overrides`](crate::plan::Overrides) says
+    /// instead.
     fn default() -> Self {
         Self { seed: 1, limit_ns: 3_600_000_000_000, every_tick: false, jitter: Jitter::NONE }
     }

@@ -41,7 +41,8 @@ pub struct Overrides {
     /// Where this machine's own Profile is, when it has one: named as the remedy where no Profile was given. A replay of a recording of such a
     /// machine takes it.
     pub own_profile: Option<String>,
-    /// The jitter, which the seed drives. `None`: that of the specification, else [`Jitter::TYPICAL`].
+    /// The jitter, which the seed drives. `None`: that of the specification, else [`Jitter::COUNTED`] with costs measured on emulated CPUs and
+    /// [`Jitter::TYPICAL`] with others.
     pub jitter: Option<Jitter>,
     /// With how many seeds, the next ones, a replay runs under each policy; `None`: six; 0: one run and no verdict.
     pub seeds: Option<u32>,
@@ -152,12 +153,13 @@ impl Platform {
             policies.push(DEFAULT_POLICY.to_owned());
         }
         let ours = Options::default();
+        let usual = if self.emulated_costs { Jitter::COUNTED } else { Jitter::TYPICAL };
         let said = spec.map(|spec| &spec.document);
         let options = Options {
             seed: overrides.seed.or(said.map(|said| said.seed)).unwrap_or(ours.seed),
             limit_ns: overrides.limit_ns.or(said.and_then(|said| said.limit)).unwrap_or(ours.limit_ns),
             every_tick: overrides.every_tick,
-            jitter: overrides.jitter.or(said.and_then(|said| said.jitter)).unwrap_or(Jitter::TYPICAL),
+            jitter: overrides.jitter.or(said.and_then(|said| said.jitter)).unwrap_or(usual),
         };
         let duration_ns = overrides.duration_ns.or(said.and_then(|said| said.duration));
         workload.duration_ns = duration_ns.or(workload.duration_ns);

@@ -50,7 +50,7 @@ pub struct Sweep {
     seeds: Vec<u64>,
     duration_ns: Option<u64>,
     limit_ns: Option<u64>,
-    jitter: Jitter,
+    jitter: Option<Jitter>,
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<Commands>,
@@ -159,7 +159,7 @@ impl SweepDocument {
             seeds: self.seeds,
             duration_ns: self.duration,
             limit_ns: self.limit,
-            jitter: self.jitter.unwrap_or(Jitter::TYPICAL),
+            jitter: self.jitter,
             profile: self.profile,
             commands,
         };
@@ -260,7 +260,7 @@ impl Sweep {
             seed: Some(point.seed),
             duration_ns: self.duration_ns,
             limit_ns: self.limit_ns,
-            jitter: Some(self.jitter),
+            jitter: self.jitter,
             ..Overrides::default()
         }
     }

@@ -33,7 +33,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let costs = &self.kernel.costs;
             let is_thread = self.task_states[task].is_thread;
             let start_ns = if is_thread { costs.thread_start_ns } else { costs.start_ns };
-            self.kernel.tasks[task].remaining += units(start_ns);
+            self.kernel.tasks[task].remaining += self.perturbation.child(units(start_ns));
         }
         self.place(task, handler, Arrival::Fork);
     }
