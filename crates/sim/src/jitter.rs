@@ -36,10 +36,11 @@ impl Jitter {
     /// That of a virtual machine that counts instructions: starts within 1.6 us, the same work takes the same time, and one child of ten runs
     /// 30 % longer before its own first step.
     ///
-    /// In such a machine (Linux 7.3.4, one CPU, November 2026) a loop of 70 us, a message through a pipe and one through a socket took to
-    /// the ns what half of them took, from the 5th to the 95th percentile of 4,000 each. Two threads made one after the other began 23.5 to 25.0 us
-    /// apart (10th and 90th percentile of 4,000). Of 1,560 children of fork three in four ran within 0.1 % of 57 us up to their own first step, under a
-    /// scheduler without preemption, and one in ten 30 % longer.
+    /// In such a machine (Linux 7.3.4, one CPU, November 2026) a loop of 87 us, a message through a pipe and one through a socket took to
+    /// the ns what half of them took, from the 5th to the 95th percentile of 4,000 each. Two threads made one after the other began 23.5 to 24.9 us
+    /// apart (10th and 90th percentile of 4,000). Of 1,560 children of fork most ran within 0.1 % of 57 us up to their own first step, under a
+    /// scheduler without preemption, and one in ten to one in twenty 30 % longer; under the stock class they differ by a fifth either way
+    /// (`experiments/sched_ext/differences.c`).
     pub const COUNTED: Self =
         Self { start_ns: 1_600, work_per_mille: 0, child_per_mille: 300, placement: true };
 
