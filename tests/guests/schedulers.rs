@@ -11,8 +11,7 @@ const MORE_WORK: f64 = 1.25;
 /// And this many more do not count, where there are few.
 const FEW: f64 = 5.0;
 
-/// Where instructions are counted a guest has one thread of QEMU. With one for each CPU, which wait for each other, a guest beside other tests takes up to
-/// fourteen times as long as alone.
+/// Where instructions are counted a guest's CPUs take turns on one of this machine's; the other is left to the tests beside.
 const GUEST: Guest<'static> =
     Guest { cpus: 2, deterministic: true, append: "", settings: &[], programs: &SCHEDULERS };
 
