@@ -18,8 +18,8 @@ fn in_vm(home: &Path) -> Command {
     command
 }
 
-/// What a script says in a guest of a kind; it has `$S`, which is `swtch sched`, and waits with `is STATE`.
-fn guest(kind: &[&str], script: &str) -> String {
+/// What a script says in a guest; it has `$S`, which is `swtch sched`, and waits with `is STATE`.
+fn guest(script: &str, append: &str) -> String {
     let home = home();
     let own = env!("CARGO_BIN_EXE_swtch");
     let script = format!(
@@ -27,7 +27,7 @@ fn guest(kind: &[&str], script: &str) -> String {
     );
     fs::write(home.path().join("script"), script).unwrap();
     let mut command = in_vm(home.path());
-    command.arg("vm").args(kind);
+    command.args(["vm", "--emulate", "--cpus", "1", "--append", append]);
     for program in [own.into(), beside("scx_flsched"), beside("scx_global_fifo"), "/bin/cat".into()] {
         command.arg("--copy").arg(program);
     }
@@ -79,7 +79,7 @@ fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
         let words = words.join(" ");
         script += &format!("echo '== {name}'\n{words} $S global_fifo --for 100ms 2>&1; echo \"status $?\"\n");
     }
-    let said = guest(&["--emulate", "--cpus", "1"], &script);
+    let said = guest(&script, "");
     let has = |heading: &str, words: &[&str]| {
         let part = part(&said, heading);
         for word in words {
@@ -122,9 +122,7 @@ fn a_task_that_never_runs_ends_the_scheduler() {
         return;
     }
     let _machine = machine();
-    // As on this machine's clock: counting instructions it would take three times as long.
-    let kind = ["--emulate", "--cpus", "1", "--append", "rcupdate.rcu_cpu_stall_timeout=120"];
-    let said = guest(&kind, STALL);
+    let said = guest(STALL, "rcupdate.rcu_cpu_stall_timeout=120");
     let stall = part(&said, "stall");
     for words in ["status 1", "ended by the kernel", "runnable task stall (", "disabled"] {
         assert!(stall.contains(words), "no '{words}': {stall}");
@@ -214,20 +212,22 @@ fn a_scheduler_is_tried_for_a_command_alone() {
     let _machine = machine();
     let home = home();
     let mut command = in_vm(home.path());
+    command.args(["try", "--vm", "--json", "--runs", "3", "--warmup", "0", "--schedulers", "flsched"]);
     command.args([
-        "try",
-        "--vm",
         "--cpus",
         "1",
-        "--json",
-        "--runs",
-        "3",
-        "--warmup",
-        "0",
-        "--schedulers",
-        "flsched",
+        "--goal",
+        "switches",
+        "--most",
+        "9",
+        "--",
+        "hackbench",
+        "-p",
+        "-g",
+        "1",
+        "-l",
+        "20",
     ]);
-    command.args(["--goal", "switches", "--most", "9", "--", "hackbench", "-p", "-g", "1", "-l", "20"]);
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();

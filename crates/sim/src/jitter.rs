@@ -15,7 +15,7 @@ pub struct Jitter {
     pub start_ns: u64,
     /// What a step takes differs by up to this either way, evenly distributed, in thousandths.
     pub work_per_mille: u32,
-    /// What one child of ten runs longer by, from its fork to its own first step, in thousandths: it is the one that touches pages first.
+    /// What one child of ten runs longer by, from its fork to its own first step, in thousandths.
     pub child_per_mille: u32,
     /// The CPU on which the first task of the workload starts is any.
     pub placement: bool,
