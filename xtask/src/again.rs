@@ -1,7 +1,7 @@
 //! A second try for tests that failed beside others. Lanes of tests share the CPUs so that the whole takes half the time; a test that measures may fail
 //! because of that. Those that failed run once more with nothing else, and the summary names each that passed only then.
 
-use crate::process::say;
+use crate::process::{say, take_cpu_time};
 use crate::step::Counts;
 use crate::summary::StepResult;
 use anyhow::Result;
@@ -22,12 +22,14 @@ pub(crate) fn try_again(results: &mut [StepResult], of: impl Fn(&str) -> Option<
     for result in results {
         let Some(again) = of(result.name).filter(|_| !result.counts.failures.is_empty()) else { continue };
         say(&format!("\n=== {}: what failed, once more, with nothing else running", result.name));
+        take_cpu_time();
         let start = Instant::now();
         match again(&result.counts.failures) {
             Ok(second) => settle(&mut result.counts, second),
             Err(error) => say(&format!("error: {error:#}")),
         }
         result.seconds += start.elapsed().as_secs_f64();
+        result.cpu_seconds += take_cpu_time().as_secs_f64();
     }
 }
 
@@ -55,7 +57,12 @@ mod tests {
     }
 
     fn results(names: &[&str]) -> [StepResult; 1] {
-        [StepResult { name: "rust", counts: Counts { passed: 5, ..failed(names) }, seconds: 1.0 }]
+        [StepResult {
+            name: "rust",
+            counts: Counts { passed: 5, ..failed(names) },
+            seconds: 1.0,
+            cpu_seconds: 1.0,
+        }]
     }
 
     #[test]

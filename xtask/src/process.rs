@@ -1,10 +1,12 @@
 //! Running a command while showing and keeping what it prints.
 
 use anyhow::{Context, Result};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use wait4::Wait4;
 
 /// What a command printed, and whether it succeeded.
 pub(crate) struct Outcome {
@@ -21,6 +23,8 @@ pub(crate) fn cargo() -> Command {
 }
 
 thread_local! {
+    /// The CPU time of the commands that this thread ran, and of those that they ran and waited for.
+    static CPU_TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// What this thread has to say, where it is to be shown later.
     static KEPT: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
@@ -39,6 +43,11 @@ pub(crate) fn kept<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
     KEPT.set(Some(Vec::new()));
     let result = run();
     (result, KEPT.take().unwrap_or_default())
+}
+
+/// The CPU time of the commands that this thread has run since it was last asked.
+pub(crate) fn take_cpu_time() -> Duration {
+    CPU_TIME.take()
 }
 
 /// Runs the command to its end and passes every line on at once, so that a log shows progress.
@@ -67,7 +76,9 @@ pub(crate) fn stream_shown(command: &mut Command, shown: impl FnMut(&str) -> boo
             scope.spawn(|| pass_on(stderr, &lines));
         }
     });
-    let status = child.wait().with_context(|| format!("lost `{described}`"))?;
+    let used = child.wait4().with_context(|| format!("lost `{described}`"))?;
+    CPU_TIME.set(CPU_TIME.get() + used.rusage.utime + used.rusage.stime);
+    let status = used.status;
     let Lines { all, to_say, .. } = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
     to_say.iter().flatten().for_each(|line| say(line));
     Ok(Outcome { succeeded: status.success(), status: status.to_string(), lines: all })
@@ -129,6 +140,16 @@ mod tests {
         let (outcome, lines) = kept(|| script().map(|outcome| outcome.lines));
         assert_eq!(outcome.unwrap(), ["one", "two"]);
         assert_eq!(lines, ["", "$ sh -c echo one; echo two", "two"]);
+    }
+
+    #[test]
+    fn the_cpu_time_of_what_a_command_runs_counts_too() {
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        take_cpu_time();
+        stream(Command::new("sh").args(["-c", "sleep 0.01"])).unwrap();
+        let idle = take_cpu_time();
+        stream(Command::new("sh").args(["-c", &format!("sh -c '{busy}'; true")])).unwrap();
+        assert!(take_cpu_time() > idle && take_cpu_time().is_zero());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The steps of `cargo xtask test`, in order.
 
 use crate::again::{Again, try_again};
-use crate::process::{cargo, kept, say, stream};
+use crate::process::{cargo, kept, say, stream, take_cpu_time};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self as package, PYTHON};
@@ -117,6 +117,7 @@ fn run_steps(steps: &[(&'static str, Run)], beside: &[(&'static str, Run)]) -> b
     let (first, rest) = steps.split_at(begin);
     let run_one = |(name, run): &(&'static str, Run)| {
         say(&format!("\n=== {name}"));
+        take_cpu_time();
         let start = Instant::now();
         result(name, run(), start)
     };
@@ -155,7 +156,8 @@ fn result(name: &'static str, counts: Result<Counts>, start: Instant) -> StepRes
         say(&format!("error: {error:#}"));
         Counts::failed(format!("{error:#}"))
     });
-    StepResult { name, counts, seconds: start.elapsed().as_secs_f64() }
+    let cpu_seconds = take_cpu_time().as_secs_f64();
+    StepResult { name, counts, seconds: start.elapsed().as_secs_f64(), cpu_seconds }
 }
 
 fn format() -> Result<Counts> {

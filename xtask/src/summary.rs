@@ -14,6 +14,8 @@ pub(crate) struct StepResult {
     pub(crate) name: &'static str,
     pub(crate) counts: Counts,
     pub(crate) seconds: f64,
+    /// CPU time of the step's commands, of all their processes. Steps run beside others, so this says what one costs, and `seconds` does not.
+    pub(crate) cpu_seconds: f64,
 }
 
 /// Whether no step failed.
@@ -23,12 +25,17 @@ pub(crate) fn all_passed(results: &[StepResult]) -> bool {
 
 /// The summary, whose last line is `N passed, N failed, N skipped` and nothing else.
 pub(crate) fn summary(results: &[StepResult]) -> String {
-    let mut table = TextTable::new(["step", "passed", "failed", "skipped", "seconds"]);
+    let mut table = TextTable::new(["step", "passed", "failed", "skipped", "seconds", "CPU seconds"]);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for StepResult { name, counts, seconds } in results {
+    for StepResult { name, counts, seconds, cpu_seconds } in results {
         let (failures, skips) = (counts.failures.len(), counts.skips.len());
         let counted = [counts.passed, failures, skips].map(|count| count.to_string());
-        table.row([(*name).to_owned()].into_iter().chain(counted).chain([format!("{seconds:.1}")]));
+        table.row(
+            [(*name).to_owned()]
+                .into_iter()
+                .chain(counted)
+                .chain([*seconds, *cpu_seconds].map(|time| format!("{time:.1}"))),
+        );
         passed += counts.passed;
         failed += failures;
         skipped += skips;
@@ -95,7 +102,7 @@ mod tests {
     fn adds_up_and_ends_with_the_plain_line() {
         let skip = Skip { name: "fifo".into(), reason: "no right to use real-time classes".into() };
         let results = [
-            StepResult { name: "format", counts: Counts::passed(), seconds: 0.4 },
+            StepResult { name: "format", counts: Counts::passed(), seconds: 0.4, cpu_seconds: 0.3 },
             StepResult {
                 name: "tests",
                 counts: Counts {
@@ -106,6 +113,7 @@ mod tests {
                     ..Counts::default()
                 },
                 seconds: 12.0,
+                cpu_seconds: 20.0,
             },
         ];
         let text = summary(&results);
@@ -120,7 +128,7 @@ mod tests {
     fn a_test_that_passed_at_its_second_try_is_named_with_its_failure() {
         let counts =
             Counts { recovered: vec!["a::b".into()], details: vec!["3 of 4".into()], ..Counts::passed() };
-        let results = [StepResult { name: "rust", counts, seconds: 1.0 }];
+        let results = [StepResult { name: "rust", counts, seconds: 1.0, cpu_seconds: 1.0 }];
         let text = summary(&results);
         let told = "\nfailed beside other tests, passed when nothing else ran:\n  rust: a::b\n    3 of 4\n";
         assert!(text.contains(told) && !text.contains("\nfailed:"), "{text}");
