@@ -1,11 +1,10 @@
 //! A second try for tests that failed beside others. Lanes of tests share the CPUs so that the whole takes half the time; a test that measures may fail
 //! because of that. Those that failed run once more with nothing else, and the summary names each that passed only then.
 
-use crate::process::{say, take_cpu_time};
+use crate::process::{say, timed};
 use crate::step::Counts;
 use crate::summary::StepResult;
 use anyhow::Result;
-use std::time::Instant;
 
 /// More failures than this have a cause: then none is tried again.
 const MOST: usize = 20;
@@ -22,14 +21,13 @@ pub(crate) fn try_again(results: &mut [StepResult], of: impl Fn(&str) -> Option<
     for result in results {
         let Some(again) = of(result.name).filter(|_| !result.counts.failures.is_empty()) else { continue };
         say(&format!("\n=== {}: what failed, once more, with nothing else running", result.name));
-        take_cpu_time();
-        let start = Instant::now();
-        match again(&result.counts.failures) {
+        let (second, took) = timed(|| again(&result.counts.failures));
+        match second {
             Ok(second) => settle(&mut result.counts, second),
             Err(error) => say(&format!("error: {error:#}")),
         }
-        result.seconds += start.elapsed().as_secs_f64();
-        result.cpu_seconds += take_cpu_time().as_secs_f64();
+        result.took.seconds += took.seconds;
+        result.took.cpu_seconds += took.cpu_seconds;
     }
 }
 
@@ -50,6 +48,7 @@ fn settle(first: &mut Counts, second: Counts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::Took;
     use crate::step::Skip;
 
     fn failed(names: &[&str]) -> Counts {
@@ -60,8 +59,7 @@ mod tests {
         [StepResult {
             name: "rust",
             counts: Counts { passed: 5, ..failed(names) },
-            seconds: 1.0,
-            cpu_seconds: 1.0,
+            took: Took { seconds: 1.0, cpu_seconds: 1.0 },
         }]
     }
 

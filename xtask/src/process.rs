@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wait4::Wait4;
 
 /// What a command printed, and whether it succeeded.
@@ -45,9 +45,22 @@ pub(crate) fn kept<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
     (result, KEPT.take().unwrap_or_default())
 }
 
-/// The CPU time of the commands that this thread has run since it was last asked.
-pub(crate) fn take_cpu_time() -> Duration {
-    CPU_TIME.take()
+/// What something took, s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Took {
+    /// By the clock.
+    pub(crate) seconds: f64,
+    /// CPU time of its commands, of all their processes. Steps run beside others, so this says what one costs, and `seconds` does not.
+    pub(crate) cpu_seconds: f64,
+}
+
+/// Runs this, and says what it took.
+pub(crate) fn timed<R>(run: impl FnOnce() -> R) -> (R, Took) {
+    CPU_TIME.set(Duration::ZERO);
+    let start = Instant::now();
+    let result = run();
+    let seconds = start.elapsed().as_secs_f64();
+    (result, Took { seconds, cpu_seconds: CPU_TIME.get().as_secs_f64() })
 }
 
 /// Runs the command to its end and passes every line on at once, so that a log shows progress.
@@ -145,11 +158,13 @@ mod tests {
     #[test]
     fn the_cpu_time_of_what_a_command_runs_counts_too() {
         let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        take_cpu_time();
-        stream(Command::new("sh").args(["-c", "sleep 0.01"])).unwrap();
-        let idle = take_cpu_time();
-        stream(Command::new("sh").args(["-c", &format!("sh -c '{busy}'; true")])).unwrap();
-        assert!(take_cpu_time() > idle && take_cpu_time().is_zero());
+        let cpu_seconds = |script: &str| {
+            let (outcome, took) = timed(|| stream(Command::new("sh").args(["-c", script])));
+            assert!(outcome.unwrap().succeeded);
+            took.cpu_seconds
+        };
+        let idle = cpu_seconds("sleep 0.01");
+        assert!(cpu_seconds(&format!("sh -c '{busy}'; true")) > idle && timed(|| ()).1.cpu_seconds == 0.0);
     }
 
     #[test]

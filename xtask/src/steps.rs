@@ -1,7 +1,7 @@
 //! The steps of `cargo xtask test`, in order.
 
 use crate::again::{Again, try_again};
-use crate::process::{cargo, kept, say, stream, take_cpu_time};
+use crate::process::{Took, cargo, kept, say, stream, timed};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self as package, PYTHON};
@@ -13,7 +13,6 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
@@ -117,9 +116,8 @@ fn run_steps(steps: &[(&'static str, Run)], beside: &[(&'static str, Run)]) -> b
     let (first, rest) = steps.split_at(begin);
     let run_one = |(name, run): &(&'static str, Run)| {
         say(&format!("\n=== {name}"));
-        take_cpu_time();
-        let start = Instant::now();
-        result(name, run(), start)
+        let (counts, took) = timed(run);
+        result(name, counts, took)
     };
     let mut results: Vec<StepResult> = first.iter().map(run_one).collect();
     let next = AtomicUsize::new(0);
@@ -150,14 +148,13 @@ fn run_steps(steps: &[(&'static str, Run)], beside: &[(&'static str, Run)]) -> b
     all_passed(&results)
 }
 
-/// What a step that began at `start` came to.
-fn result(name: &'static str, counts: Result<Counts>, start: Instant) -> StepResult {
+/// What a step came to.
+fn result(name: &'static str, counts: Result<Counts>, took: Took) -> StepResult {
     let counts = counts.unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));
         Counts::failed(format!("{error:#}"))
     });
-    let cpu_seconds = take_cpu_time().as_secs_f64();
-    StepResult { name, counts, seconds: start.elapsed().as_secs_f64(), cpu_seconds }
+    StepResult { name, counts, took }
 }
 
 fn format() -> Result<Counts> {

@@ -1,5 +1,6 @@
 //! The closing summary: one table, what failed, what was skipped and why, one last line.
 
+use crate::process::Took;
 use crate::step::Counts;
 use std::fmt::Write as _;
 use swtch_units::TextTable;
@@ -13,9 +14,7 @@ const SLOWEST: usize = 10;
 pub(crate) struct StepResult {
     pub(crate) name: &'static str,
     pub(crate) counts: Counts,
-    pub(crate) seconds: f64,
-    /// CPU time of the step's commands, of all their processes. Steps run beside others, so this says what one costs, and `seconds` does not.
-    pub(crate) cpu_seconds: f64,
+    pub(crate) took: Took,
 }
 
 /// Whether no step failed.
@@ -27,15 +26,11 @@ pub(crate) fn all_passed(results: &[StepResult]) -> bool {
 pub(crate) fn summary(results: &[StepResult]) -> String {
     let mut table = TextTable::new(["step", "passed", "failed", "skipped", "seconds", "CPU seconds"]);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for StepResult { name, counts, seconds, cpu_seconds } in results {
+    for StepResult { name, counts, took } in results {
         let (failures, skips) = (counts.failures.len(), counts.skips.len());
         let counted = [counts.passed, failures, skips].map(|count| count.to_string());
-        table.row(
-            [(*name).to_owned()]
-                .into_iter()
-                .chain(counted)
-                .chain([*seconds, *cpu_seconds].map(|time| format!("{time:.1}"))),
-        );
+        let times = [took.seconds, took.cpu_seconds].map(|time| format!("{time:.1}"));
+        table.row([(*name).to_owned()].into_iter().chain(counted).chain(times));
         passed += counts.passed;
         failed += failures;
         skipped += skips;
@@ -102,7 +97,11 @@ mod tests {
     fn adds_up_and_ends_with_the_plain_line() {
         let skip = Skip { name: "fifo".into(), reason: "no right to use real-time classes".into() };
         let results = [
-            StepResult { name: "format", counts: Counts::passed(), seconds: 0.4, cpu_seconds: 0.3 },
+            StepResult {
+                name: "format",
+                counts: Counts::passed(),
+                took: Took { seconds: 0.4, cpu_seconds: 0.3 },
+            },
             StepResult {
                 name: "tests",
                 counts: Counts {
@@ -112,8 +111,7 @@ mod tests {
                     times: vec![("quick".into(), 0.5), ("slow".into(), 11.5)],
                     ..Counts::default()
                 },
-                seconds: 12.0,
-                cpu_seconds: 20.0,
+                took: Took { seconds: 12.0, cpu_seconds: 20.0 },
             },
         ];
         let text = summary(&results);
@@ -128,7 +126,7 @@ mod tests {
     fn a_test_that_passed_at_its_second_try_is_named_with_its_failure() {
         let counts =
             Counts { recovered: vec!["a::b".into()], details: vec!["3 of 4".into()], ..Counts::passed() };
-        let results = [StepResult { name: "rust", counts, seconds: 1.0, cpu_seconds: 1.0 }];
+        let results = [StepResult { name: "rust", counts, took: Took { seconds: 1.0, cpu_seconds: 1.0 } }];
         let text = summary(&results);
         let told = "\nfailed beside other tests, passed when nothing else ran:\n  rust: a::b\n    3 of 4\n";
         assert!(text.contains(told) && !text.contains("\nfailed:"), "{text}");
