@@ -235,6 +235,8 @@ class Jitter:
     """One child of ten runs longer by this from its fork to its own first step, in thousandths."""
     placement: bool
     """The CPU on which the first task starts is any."""
+    tick_phase: bool
+    """The workload begins at any time between two ticks, instead of with one."""
 
 
 @dataclass(frozen=True)

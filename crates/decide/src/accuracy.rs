@@ -97,7 +97,7 @@ pub struct AccuracyRow {
     pub seconds: RealAndSimulated,
     /// Switches of all its tasks, those of starting and ending it among them.
     pub context_switches: RealAndSimulated,
-    /// Runs that the real figures are medians of; in a virtual machine also the seeds of the simulation.
+    /// Runs that the real figures are medians of. In a virtual machine the simulated ones are of [`SEEDS_A_RUN`] seeds for each.
     #[serde(default)]
     pub runs: usize,
     /// Runs that are left out, since what a switch cost before and after them differed by more than 15 %.
@@ -261,6 +261,10 @@ fn with_simulated_loads(job: &BenchJob) -> Result<BenchJob, SchedError> {
     Ok(job)
 }
 
+/// A median of fifteen seeds of a chaotic load is off by up to a fifth from that of a hundred, which would pass for an error of the simulator.
+/// Seeds cost little.
+pub const SEEDS_A_RUN: u64 = 3;
+
 /// Simulates all rows of a table again, and works out its errors; what really ran stays.
 ///
 /// # Errors
@@ -271,7 +275,7 @@ pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Res
     for row in document.rows.iter_mut().filter(|row| row.reference == Reference::Guest) {
         // Rows of older tables do not have it; then it is that of all rows.
         row.runs = if row.runs == 0 { document.runs } else { row.runs };
-        let found = (1..=row.runs as u64).map(|seed| simulated(row, &machine, seed, profile));
+        let found = (1..=row.runs as u64 * SEEDS_A_RUN).map(|seed| simulated(row, &machine, seed, profile));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let middle = |of: fn(&(f64, f64)) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
         row.seconds.simulated = middle(|(seconds, _)| *seconds);

@@ -24,7 +24,7 @@ mod verdict;
 
 pub use accuracy::{
     ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, ErrorFigures, Errors, GUEST_PROFILE,
-    HostJob, RealAndSimulated, Reference, accuracy, accuracy_on_host, simulate_again,
+    HostJob, RealAndSimulated, Reference, SEEDS_A_RUN, accuracy, accuracy_on_host, simulate_again,
 };
 pub use bench::{Against, BenchDocument, Cell, RunReasons, judge_bench};
 pub use diff::{

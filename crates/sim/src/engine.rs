@@ -29,6 +29,7 @@ use crate::hook::Hook;
 use crate::jitter::{Jitter, Perturbation};
 use crate::kernel::{Kernel, NONE, RunState, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
+use crate::period::Period;
 use crate::policy::Policy;
 use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
@@ -147,13 +148,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     ) -> Result<Self, SimError> {
         workload.check(&machine)?;
         let cpus = machine.cpus.len();
-        let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
         let smt = machine.has_smt() || machine.takes_turns;
         let mut perturbation = Perturbation::new(options.jitter, options.seed);
         let first_cpu = perturbation.first_cpu(cpus);
+        let tick_period = perturbation.tick_period(Period::new(costs.tick_period_ns));
+        let ticks = Ticks::new(tick_period, costs.tick_ns);
         let near_cache_bytes = costs.near_cache_bytes;
         let mut engine = Self {
-            kernel: Kernel::new(machine, costs, options.seed),
+            kernel: Kernel::new(machine, costs, tick_period, options.seed),
             policy,
             sink,
             objects: Objects::of(&workload, near_cache_bytes),

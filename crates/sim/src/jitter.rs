@@ -5,6 +5,7 @@
 //! may then miss each other for ever. All seeds of a workload without random steps are one run.
 
 use crate::error::SimError;
+use crate::period::Period;
 use serde::Serialize;
 use swtch_stats::Rng;
 
@@ -19,22 +20,26 @@ pub struct Jitter {
     pub child_per_mille: u32,
     /// The CPU on which the first task of the workload starts is any.
     pub placement: bool,
+    /// The workload begins at any time between two ticks, instead of with one.
+    pub tick_phase: bool,
 }
 
 impl Jitter {
     /// None: the seed changes only what the workload itself says is random. For schedules worked out by hand.
-    pub const NONE: Self = Self { start_ns: 0, work_per_mille: 0, child_per_mille: 0, placement: false };
+    pub const NONE: Self =
+        Self { start_ns: 0, work_per_mille: 0, child_per_mille: 0, placement: false, tick_phase: false };
 
-    /// That of an ordinary machine: starts within 20 us, work within 1 %.
+    /// That of an ordinary machine: starts within 20 us, work within 1 %. A run begins anywhere between two ticks, which do not wait for it.
     ///
     /// Two threads made one after the other began 4.4 to 17.5 us apart (10th and 90th percentile of 4,000 pairs, median 10.0 us). A loop of
     /// 60 us that touches no memory took -0.5 to +3.0 % of its median (5th and 95th percentile of 4,000). The machine was a shared virtual
     /// one of two CPUs under Linux 6.18. The lower figure is taken of the second: what is above it is other programs' doing.
     pub const TYPICAL: Self =
-        Self { start_ns: 20_000, work_per_mille: 10, child_per_mille: 0, placement: true };
+        Self { start_ns: 20_000, work_per_mille: 10, child_per_mille: 0, placement: true, tick_phase: true };
 
     /// That of a virtual machine that counts instructions: starts within 1.6 us, the same work takes the same time, and one child of ten runs
-    /// 30 % longer before its own first step.
+    /// 30 % longer before its own first step. A run begins anywhere between two ticks: how many children have been made by the first tick
+    /// decides which of them begin at a later virtual time.
     ///
     /// In such a machine (Linux 7.3.4, one CPU, November 2026) a loop of 87 us, a message through a pipe and one through a socket took to
     /// the ns what half of them took, from the 5th to the 95th percentile of 4,000 each. Two threads made one after the other began 23.5 to 24.9 us
@@ -42,7 +47,7 @@ impl Jitter {
     /// scheduler without preemption, and one in ten to one in twenty 30 % longer; under the stock class they differ by a fifth either way
     /// (`experiments/sched_ext/differences.c`).
     pub const COUNTED: Self =
-        Self { start_ns: 1_600, work_per_mille: 0, child_per_mille: 300, placement: true };
+        Self { start_ns: 1_600, work_per_mille: 0, child_per_mille: 300, placement: true, tick_phase: true };
 
     /// By its name: `none` (or `0`), `typical` or `counted`.
     ///
@@ -107,6 +112,11 @@ impl Perturbation {
         if longer > 0 && self.rng.below(CHILDREN) == 0 { units + units / 1000 * longer } else { units }
     }
 
+    /// Ticks that come every so often, from when on is any time.
+    pub(crate) fn tick_period(&mut self, period: Period) -> Period {
+        if self.jitter.tick_phase { period.begun(self.rng.below(period.ns())) } else { period }
+    }
+
     /// The place of the CPU on which the first task starts.
     pub(crate) fn first_cpu(&mut self, cpus: usize) -> usize {
         if self.jitter.placement { self.rng.below(cpus as u64) as usize } else { 0 }
@@ -150,7 +160,19 @@ mod tests {
             units => units == 74_100 || panic!("{units}"),
         });
         assert!((900..1_100).contains(&longer.count()));
-        assert_eq!(Perturbation::new(Jitter::TYPICAL, 1).child(57_000), 57_000);
+        let mut typical = Perturbation::new(Jitter::TYPICAL, 1);
+        assert_eq!(typical.child(57_000), 57_000);
+    }
+
+    #[test]
+    fn the_first_tick_comes_at_any_time_within_a_period() {
+        let first_tick_ns = |of: &mut Perturbation| of.tick_period(Period::new(4_000_000)).end_ns(1);
+        assert_eq!(first_tick_ns(&mut Perturbation::new(Jitter::NONE, 1)), 4_000_000);
+        for jitter in [Jitter::TYPICAL, Jitter::COUNTED] {
+            let mut random = Perturbation::new(jitter, 1);
+            let mean = (0..10_000).map(|_| first_tick_ns(&mut random)).sum::<u64>() / 10_000;
+            assert!((1_950_000..2_050_000).contains(&mean), "{mean}");
+        }
     }
 
     #[test]

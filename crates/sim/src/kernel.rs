@@ -123,9 +123,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub(crate) fn new(machine: Machine, costs: Costs, seed: u64) -> Self {
+    pub(crate) fn new(machine: Machine, costs: Costs, tick_period: Period, seed: u64) -> Self {
         let count = machine.cpus.len();
-        let tick_period = Period::new(costs.tick_period_ns);
         let cpus = machine.cpus.iter().map(|cpu| CpuState {
             current: NONE,
             runnable: 0,
@@ -306,6 +305,12 @@ impl Kernel {
     #[inline]
     pub(crate) fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
         self.tick_period.at_or_after_ns(ns)
+    }
+
+    /// When the tick of a number of [`Self::ticks_until`] comes, ns.
+    #[inline]
+    pub(crate) fn tick_ns(&self, number: u64) -> u64 {
+        self.tick_period.end_ns(number)
     }
 
     /// Ticks from the beginning up to a moment, that moment's own included.

@@ -6,7 +6,7 @@
 //! Modules: `spec` and `quantity` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
 //! `workload`, `workloads`, `program`, `cgroups` and `period` are what is simulated, and `what_if` changes it; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
 //! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory); `sink` and `stats` see what happens; `run`,
-//! `simulate`, `ensemble`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
+//! `simulate`, `ensemble`, `trace_writer`, `summary`, `recorded` and `sweep` (`fingerprint`: what changed) make Traces and documents of it; `error`.
 #![deny(unsafe_code)]
 
 mod assumption;
@@ -16,6 +16,7 @@ mod cpu_set;
 mod engine;
 pub mod ensemble;
 mod error;
+mod fingerprint;
 pub mod hook;
 mod jitter;
 mod kernel;

@@ -28,9 +28,10 @@ mod prepared;
 mod rows;
 mod runs;
 
+pub use crate::fingerprint::hash_of;
 pub use commands::Commands;
 pub use error::SweepError;
-pub use prepared::{InputFile, Prepared, hash_of};
+pub use prepared::{InputFile, Prepared};
 pub use rows::{IDENTITY, RunRow, describe_failure, write_table};
 pub use runs::{Request, Swept, sweep};
 

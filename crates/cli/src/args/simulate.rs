@@ -44,9 +44,10 @@ pub(crate) struct SimulateArgs {
     /// Seed of the random numbers [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Random differences that the workload does not ask for. typical: starts within 20 us, work within 1 % and the first task's CPU, as on an
-    /// ordinary machine; counted: starts within 1.6 us and one child of ten 30 % slower to its first step, as in a virtual machine that counts
-    /// instructions [default: counted with a Profile of emulated CPUs, else typical] [possible values: typical, counted, none]
+    /// Random differences that the workload does not ask for. typical: starts within 20 us, work within 1 %, the first task's CPU and when the
+    /// first tick comes, as on an ordinary machine; counted: starts within 1.6 us, one child of ten 30 % slower to its first step, CPU and tick
+    /// as before, as in a virtual machine that counts instructions [default: counted with a Profile of emulated CPUs, else typical]
+    /// [possible values: typical, counted, none]
     #[arg(long, value_name = "NAME", value_parser = jitter)]
     pub(crate) jitter: Option<Jitter>,
     /// Stop the run after this much simulated time

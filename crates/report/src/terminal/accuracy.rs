@@ -1,6 +1,6 @@
 //! How far the simulator is off, as text.
 
-use swtch_decide::{AccuracyDocument, ErrorFigures, RealAndSimulated, Reference};
+use swtch_decide::{AccuracyDocument, ErrorFigures, RealAndSimulated, Reference, SEEDS_A_RUN};
 use swtch_units::TextTable;
 
 /// The answer; then a load under a policy a line, the real figures beside the simulated ones.
@@ -58,7 +58,7 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
     let more =
         if most > *runs { format!(" ({most} where runs differ by more than 10 %)") } else { String::new() };
     text + &format!(
-        "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and as many seeds{more}\n\
+        "Linux {kernel}, {cpus} CPUs, in a virtual machine that counts instructions; medians of {runs} runs and {SEEDS_A_RUN} times as many seeds{more}\n\
          the simulator has the kernel's rules and a Profile measured in such a machine; nothing is calibrated\n"
     )
 }

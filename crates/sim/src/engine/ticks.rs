@@ -1,6 +1,6 @@
 //! Ticks that are not simulated: what they take from the running task, in closed form.
 //!
-//! A tick comes at every multiple of the period and keeps the CPU for a fixed time. How much of an interval is left can be computed
+//! A tick comes at every end of a period and keeps the CPU for a fixed time. How much of an interval is left can be computed
 //! and added up over any division of the interval. So leaving ticks out gives the same figures as simulating them.
 
 use crate::period::Period;
@@ -15,8 +15,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    pub(crate) fn new(period_ns: u64, tick_ns: u64) -> Self {
-        let period = Period::new(period_ns);
+    pub(crate) fn new(period: Period, tick_ns: u64) -> Self {
         let tick_ns = tick_ns.min(period.ns() - 1);
         Self { period, tick_ns, left: Period::new(period.ns() - tick_ns) }
     }
@@ -50,7 +49,7 @@ impl Ticks {
         let (periods, rest) = self.left.split(target);
         // A step that ends where a period ends has ended before the next tick.
         let (periods, rest) = if rest == 0 { (periods - 1, self.left.ns()) } else { (periods, rest) };
-        periods.saturating_mul(self.period.ns()).saturating_add(self.tick_ns + rest)
+        self.period.end_ns(periods).saturating_add(self.tick_ns + rest)
     }
 
     /// Ticks in `from_ns..to_ns`, the first moment left out and the last counted.
@@ -67,8 +66,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn time_besides_ticks_adds_up(from in 0_u64..500, need in 0_u64..500, cut in 0_u64..1000, tick in 0_u64..9) {
-            let ticks = Ticks::new(10, tick);
+        fn time_besides_ticks_adds_up(from in 0_u64..500, need in 0_u64..500, cut in 0_u64..1000, tick in 0_u64..9, begun in 0_u64..10) {
+            let ticks = Ticks::new(Period::new(10).begun(begun), tick);
             let end = ticks.end_ns(from, need);
             let free = |a: u64, b: u64| b - a - ticks.stolen_ns(a, b);
             prop_assert_eq!(free(from, end), need);
@@ -82,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_tick_at_the_end_counts_and_one_at_the_beginning_does_not() {
-        let ticks = Ticks::new(10, 1);
+        let ticks = Ticks::new(Period::new(10), 1);
         assert_eq!((ticks.count(10, 20), ticks.count(11, 19), ticks.count(9, 31)), (1, 0, 3));
         assert_eq!(
             (ticks.end_ns(5, 5), ticks.end_ns(5, 6), ticks.end_ns(0, 9), ticks.end_ns(0, 10)),

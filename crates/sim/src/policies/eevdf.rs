@@ -165,7 +165,7 @@ impl Eevdf {
             let real_ns = |virtual_ns: i64| real_ns_for(virtual_ns, entity.weight) as u64;
             let first_ns = kernel.tick_at_or_after_ns(started_ns + real_ns(entity.deadline - start));
             if first_ns <= kernel.now_ns {
-                let step_ns = kernel.tick_at_or_after_ns(real_ns(slice)).max(kernel.costs.tick_period_ns);
+                let step_ns = real_ns(slice).max(1).next_multiple_of(kernel.costs.tick_period_ns);
                 let at_ns = first_ns + (kernel.now_ns - first_ns) / step_ns * step_ns;
                 entity.deadline = start + virtual_ns((at_ns - started_ns) as i64, entity.weight) + slice;
             }

@@ -208,7 +208,7 @@ impl Policy for RealTime {
         let (seen, left) = self.ticks_seen(kernel, cpu, task);
         let slice = u64::from(self.slice_ticks);
         let over = if seen <= left { left } else { left + (seen - left).div_ceil(slice) * slice };
-        Some((kernel.ticks_until(kernel.run_start_ns(cpu)) + over) * kernel.costs.tick_period_ns)
+        Some(kernel.tick_ns(kernel.ticks_until(kernel.run_start_ns(cpu)) + over))
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, _cpu: usize, current: usize, woken: usize) -> bool {

@@ -4,6 +4,7 @@ use super::division;
 use super::error::ScxError;
 use super::map_scan;
 use super::package::Package;
+use super::rule;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ const HEADERS: [(&str, &str); 22] = [
 ];
 
 /// How a source is compiled.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CompileOptions {
     /// The compiler; without it `$CC`, clang-19, clang, cc or gcc, the first that is there.
     pub compiler: Option<String>,
@@ -48,20 +49,32 @@ pub struct CompileOptions {
     pub members: Vec<String>,
 }
 
-/// Compiles a source into a shared object and gives its bytes.
-pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Vec<u8>, ScxError> {
+/// A shared object, and the files that it was compiled from.
+pub(super) struct Compiled {
+    pub(super) bytes: Vec<u8>,
+    /// Sources and what they include, without the headers of the simulator itself.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Compiles a source, and the others of its package, into a shared object.
+pub(super) fn compile(
+    source_path: &Path,
+    package: &Package,
+    options: &CompileOptions,
+) -> Result<Compiled, ScxError> {
     let compiler = compiler(options)?;
     // Read first: a compiler's message about a missing file is hard to tell from other trouble.
     std::fs::metadata(source_path).map_err(ScxError::io(format!("read {}", source_path.display())))?;
     let folder = tempfile::tempdir().map_err(ScxError::io("make a scratch directory"))?;
     write_headers(folder.path())?;
-    let package = Package::of(source_path);
     let mut sources = vec![source_path];
     sources.extend(package.others.iter().map(PathBuf::as_path));
-    let tools = Tools { compiler: &compiler, options, package: &package, folder: folder.path() };
+    let tools = Tools { compiler: &compiler, options, package, folder: folder.path() };
     let mut objects = Vec::with_capacity(sources.len() + 1);
+    let mut files = Vec::new();
     for (number, source) in sources.into_iter().enumerate() {
         objects.push(tools.compile(source, number)?);
+        files.extend(tools.files_of(number)?);
     }
     let [guard, object] = ["guard.o", "scheduler.so"].map(|name| folder.path().join(name));
     succeed(&compiler, source_path, &mut from_input(&compiler, "c", "-c", &guard), GUARD)?;
@@ -69,8 +82,11 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     // Without the option for counting: clang would link a run-time library of its own.
     let mut last = Command::new(&compiler);
     succeed(&compiler, source_path, last.args(LINK_FLAGS).args(&objects).arg("-o").arg(&object), "")?;
-    std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
+    let bytes = std::fs::read(&object).map_err(ScxError::io(READ_BACK))?;
+    Ok(Compiled { bytes, files })
 }
+
+const READ_BACK: &str = "read what the compiler wrote";
 
 /// What every source of an object is compiled with.
 struct Tools<'a> {
@@ -86,6 +102,7 @@ impl Tools<'_> {
     fn compile(&self, source_path: &Path, number: usize) -> Result<PathBuf, ScxError> {
         let mut first = Command::new(self.compiler);
         first.args(["-E", "-std=gnu17", "-O2", "-DSWTCH_SCAN"]).args(AS_IN_THE_KERNEL);
+        first.args(["-MD", "-MT", rule::TARGET, "-MF"]).arg(self.rule_path(number));
         first.args(self.options.defines.iter().map(|define| format!("-D{define}")));
         for include in std::iter::once(self.folder)
             .chain(self.options.include_folders.iter().map(PathBuf::as_path))
@@ -108,11 +125,20 @@ impl Tools<'_> {
             "-DSWTCH_KPTR=",
         ]);
         succeed(self.compiler, source_path, &mut second, &text)?;
-        let assembly =
-            std::fs::read_to_string(&assembly).map_err(ScxError::io("read what the compiler wrote"))?;
+        let assembly = std::fs::read_to_string(&assembly).map_err(ScxError::io(READ_BACK))?;
         let mut third = from_input(self.compiler, "assembler", "-c", &object);
         succeed(self.compiler, source_path, &mut third, &division::without_exceptions(&assembly))?;
         Ok(object)
+    }
+
+    /// The files that one of the sources was compiled from.
+    fn files_of(&self, number: usize) -> Result<impl Iterator<Item = PathBuf>, ScxError> {
+        let rule = std::fs::read_to_string(self.rule_path(number)).map_err(ScxError::io(READ_BACK))?;
+        Ok(rule::files(&rule).into_iter().filter(|path| !path.starts_with(self.folder)))
+    }
+
+    fn rule_path(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("source-{number}.d"))
     }
 }
 

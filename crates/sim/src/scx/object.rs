@@ -1,10 +1,11 @@
 //! Compiled schedulers, and loading them.
 
 use super::abi::{self, KptrDescription, MapDescription, MemberDescription, SchedExtOps};
-use super::compile::{CompileOptions, compile};
+use super::compile::CompileOptions;
 use super::core::Core;
 use super::error::ScxError;
 use super::guard::Guard;
+use super::kept;
 use super::kfuncs::KfuncTable;
 use super::loader::Library;
 use super::map_scan;
@@ -30,12 +31,13 @@ impl Object {
         Self { bytes: super::FLSCHED_OBJECT.into() }
     }
 
-    /// Compiles the source of a scheduler, a file that includes `scx/common.bpf.h`.
+    /// Compiles the source of a scheduler, a file that includes `scx/common.bpf.h`. It is compiled once in a process, and again when one of the
+    /// files that it came of has changed.
     ///
     /// # Errors
     /// Without a compiler, or when the source does not compile.
     pub fn compile(source_path: &Path, options: &CompileOptions) -> Result<Self, ScxError> {
-        Ok(Self { bytes: compile(source_path, options)?.into() })
+        Ok(Self { bytes: kept::object(source_path, options)? })
     }
 
     /// An object that [`compile`](Self::compile) of the same version of the simulator has made.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const MOST_LEVELS: usize = 7;
 
 /// A source and what belongs to it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Package {
     /// In the order in which they are looked through.
     pub(super) include_folders: Vec<PathBuf>,

@@ -4,6 +4,7 @@ use super::Sweep;
 use super::error::{SweepError, file_error};
 use super::rows::RunRow;
 use crate::error::SimError;
+use crate::fingerprint::hash_of_path;
 use crate::plan::{Plan, PlanError, Work, has_extension};
 use crate::policies;
 use crate::run::run as simulate;
@@ -13,7 +14,6 @@ use crate::summary::Summary;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use swtch_profile::Profile;
 
@@ -169,31 +169,6 @@ fn named(sweep: &Sweep, folder: &Path) -> Result<Vec<String>, SweepError> {
     Ok(all)
 }
 
-/// FNV-1a, 64 bits: tells whether something was changed, and is the same on every machine.
-pub fn hash_of(text: &str) -> String {
-    format!("{:016x}", add(FNV_START, text.as_bytes()))
-}
-
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-fn add(sum: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// That of a file, or of all files of a directory.
 fn hash(path: &Path) -> Result<String, SweepError> {
-    let sum = fingerprint(path, FNV_START).map_err(file_error(format!("cannot read {}", path.display())))?;
-    Ok(format!("{sum:016x}"))
-}
-
-fn fingerprint(path: &Path, sum: u64) -> io::Result<u64> {
-    if !fs::metadata(path)?.is_dir() {
-        return Ok(add(sum, &fs::read(path)?));
-    }
-    let mut names =
-        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
-    names.sort();
-    names.into_iter().try_fold(sum, |sum, name| {
-        fingerprint(&path.join(&name), add(add(sum, name.as_encoded_bytes()), b"\0"))
-    })
+    hash_of_path(path).map_err(file_error(format!("cannot read {}", path.display())))
 }
