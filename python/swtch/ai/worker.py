@@ -24,6 +24,7 @@ from . import language, own_model, runtime
 from .catalogue import Model, find
 from .contract import Workload, now_ns
 from .errors import AiError, UnknownModel
+from .settings import cpus_of
 
 Feed = dict[str, Any]
 """Arrays by the name of the input."""
@@ -356,14 +357,10 @@ def _seconds(text: str) -> float:
 
 
 def _cpus(text: str) -> set[int]:
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        low, high = int(first), int(last or first)
-        if not 0 <= low <= high < 1 << 16:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a list of CPUs such as 0,2-3")
-        found.update(range(low, high + 1))
-    return found
+    try:
+        return set(cpus_of(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of CPUs such as 0,2-3") from None
 
 
 if __name__ == "__main__":
