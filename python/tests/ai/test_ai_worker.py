@@ -147,7 +147,7 @@ def test_real_weights(worker, tmp_path) -> None:
         (["1", "--duration", "-1"], "-1 is not a time in seconds above 0"),
         (["1", "--duration", "nan"], "nan is not a time"),
         (["1", "--pin", "3-1"], "'3-1' is not a list of CPUs"),
-        (["1", "--pin", "a"], "argument --pin: invalid"),
+        (["1", "--pin", "a"], "'a' is not a list of CPUs"),
         (["1", "--spin", "--block"], "not allowed with argument"),
         (["1", "--device", "tpu"], "invalid choice: 'tpu'"),
     ],
