@@ -148,8 +148,8 @@ fn workers_and_supervisors_that_are_killed_lose_no_row() {
             supervisor.wait().unwrap();
             supervisor = start(&home, &["--jobs", "2"]);
             killed += 1;
-        } else if let Some(worker) = children(supervisor.id()).get(usize::from(step % 2 == 0)) {
-            // One after the other: a run that ends three workers is given up.
+        } else if let Some(worker) = children(supervisor.id()).get(step as usize % 2) {
+            // In turn: a run that ends three workers is given up.
             killed += usize::from(kill_process(*worker, Signal::KILL).is_ok());
         }
     }

@@ -97,7 +97,7 @@ pub struct AccuracyRow {
     pub seconds: RealAndSimulated,
     /// Switches of all its tasks, those of starting and ending it among them.
     pub context_switches: RealAndSimulated,
-    /// Runs that the real figures are medians of. In a virtual machine the simulated ones are of [`SEEDS_A_RUN`] seeds for each.
+    /// Runs that the real figures are medians of. In a virtual machine the simulated ones are of several seeds for each.
     #[serde(default)]
     pub runs: usize,
     /// Runs that are left out, since what a switch cost before and after them differed by more than 15 %.

@@ -29,7 +29,7 @@ impl Period {
         self.ns
     }
 
-    /// Whole periods up to a moment, and the rest, ns.
+    /// Whole periods up to a time, and the rest, ns.
     #[inline]
     pub(crate) fn split(self, ns: u64) -> (u64, u64) {
         let ns = ns.saturating_add(self.begun_ns);
@@ -44,7 +44,7 @@ impl Period {
         periods.saturating_mul(self.ns).saturating_sub(self.begun_ns)
     }
 
-    /// Whole periods up to a moment.
+    /// Whole periods up to a time.
     #[inline]
     pub(crate) fn count(self, ns: u64) -> u64 {
         self.split(ns).0

@@ -20,28 +20,25 @@ struct Wish {
     compiler: Option<String>,
 }
 
-/// An object, and the files that it was compiled from, with their hashes.
+/// An object, and the files that it was compiled from, with their hashes. A file that could not be read has none.
 struct Kept {
     bytes: Arc<[u8]>,
-    files: Vec<(PathBuf, String)>,
+    files: Vec<(PathBuf, Option<String>)>,
 }
 
 impl Kept {
-    /// Of what was compiled; none where one of its files cannot be read any more.
-    fn new(compiled: Compiled) -> (Arc<[u8]>, Option<Self>) {
-        let bytes: Arc<[u8]> = compiled.bytes.into();
+    fn new(compiled: Compiled) -> Self {
         let hashed = |path: PathBuf| {
             // Looked at again from wherever the process is then.
-            let path = std::path::absolute(path).ok()?;
-            let hash = hash_of_path(&path).ok()?;
-            Some((path, hash))
+            let path = std::path::absolute(&path).unwrap_or(path);
+            let hash = hash_of_path(&path).ok();
+            (path, hash)
         };
-        let files: Option<Vec<_>> = compiled.files.into_iter().map(hashed).collect();
-        (bytes.clone(), files.map(|files| Self { bytes, files }))
+        Self { bytes: compiled.bytes.into(), files: compiled.files.into_iter().map(hashed).collect() }
     }
 
     fn is_current(&self) -> bool {
-        self.files.iter().all(|(path, hash)| hash_of_path(path).is_ok_and(|now| now == *hash))
+        self.files.iter().all(|(path, hash)| hash.is_some() && hash_of_path(path).ok() == *hash)
     }
 }
 
@@ -65,9 +62,8 @@ pub(super) fn object(source_path: &Path, options: &CompileOptions) -> Result<Arc
     if let Some(kept) = kept.as_ref().filter(|kept| kept.is_current()) {
         return Ok(kept.bytes.clone());
     }
-    let (bytes, new) = Kept::new(compile(source_path, &wish.package, options)?);
-    *kept = new;
-    Ok(bytes)
+    let compiled = compile(source_path, &wish.package, options)?;
+    Ok(kept.insert(Kept::new(compiled)).bytes.clone())
 }
 
 fn slot(wish: &Wish) -> Arc<Mutex<Option<Kept>>> {

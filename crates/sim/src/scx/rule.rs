@@ -11,7 +11,7 @@ pub(super) fn files(rule: &str) -> Vec<PathBuf> {
         rule.split_once(':').map_or("", |(_, files)| files).replace("\\\r\n", " ").replace("\\\n", " ");
     let mut found = Vec::new();
     let mut name = String::new();
-    let mut letters = text.chars().peekable();
+    let mut letters = text.chars().chain(['\n']).peekable();
     while let Some(letter) = letters.next() {
         match letter {
             '\\' if letters.peek().is_some_and(|next| matches!(next, ' ' | '#' | '\\')) => {
@@ -25,9 +25,6 @@ pub(super) fn files(rule: &str) -> Vec<PathBuf> {
             }
             letter => name.push(letter),
         }
-    }
-    if !name.is_empty() {
-        found.push(name.into());
     }
     found
 }
