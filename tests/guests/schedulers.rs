@@ -196,14 +196,14 @@ fn survives(scheduler: &str, seconds: &str, crowd: &str) {
 #[test]
 fn flsched_survives_some_seconds_of_what_upsets_schedulers() {
     if !cannot("flsched_survives_some_seconds_of_what_upsets_schedulers") {
-        survives("scx_flsched", "1", "120");
+        survives("scx_flsched", "1", "60");
     }
 }
 
 #[test]
 fn fair_survives_some_seconds_of_what_upsets_schedulers() {
     if !cannot("fair_survives_some_seconds_of_what_upsets_schedulers") {
-        survives("scx_fair --fast 0-1 --policy max-fair", "1", "120");
+        survives("scx_fair --fast 0-1 --policy max-fair", "1", "60");
     }
 }
 

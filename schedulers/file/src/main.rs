@@ -26,7 +26,7 @@ struct Args {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Set a constant of it (const volatile), e.g. slice_ns=1000000 or slice_ns=1ms.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["compile", "program"])]
     set: Vec<Constant>,
     /// Only compile it, to this object.
     #[arg(long, value_name = "OUT.o", conflicts_with = "program")]
