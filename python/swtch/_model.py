@@ -273,6 +273,16 @@ class NoiseReason:
 
 
 @dataclass(frozen=True)
+class KernelThreads:
+    """What the kernel's own threads did while one task computed, on all CPUs together."""
+
+    runs_per_second: float
+    """How often one of them came to a CPU in a second."""
+    mean_run_ns: float
+    """How long it stayed there on average, ns."""
+
+
+@dataclass(frozen=True)
 class Noise:
     """What disturbed the run."""
 
@@ -292,6 +302,10 @@ class Noise:
     """Spread of a fixed spin loop over the run (coefficient of variation): the machine's own noise."""
     throttled_ns: int | None
     """Time the run's cgroup was throttled, ns; absent where it is not counted."""
+    kernel_threads: KernelThreads | None = None
+    """What the kernel's own threads did while one task computed; absent where they cannot be seen, or
+    did nothing.
+    """
 
 
 @dataclass(frozen=True)

@@ -312,8 +312,12 @@ fn simulated(
     };
     // The last switch of a thread is in no count of its process: it has been taken off its accounts before (release_task, kernel/exit.c).
     let mut processes = BTreeSet::new();
-    let threads = run.tasks.iter().filter(|task| !processes.insert(task.process)).count() as u64;
-    Ok((ns as f64 / 1e9, run.stats.context_switches().saturating_sub(threads) as f64))
+    let own = run.tasks.iter().filter(|task| !task.kernel_thread);
+    let threads = own.filter(|task| !processes.insert(task.process)).count() as u64;
+    // The kernel's own threads are not of the load.
+    let own = run.tasks.iter().zip(&run.stats.tasks).filter(|(task, _)| !task.kernel_thread);
+    let switches: u64 = own.map(|(_, stats)| stats.voluntary + stats.involuntary).sum();
+    Ok((ns as f64 / 1e9, switches.saturating_sub(threads) as f64))
 }
 
 fn errors(rows: &[AccuracyRow], before: Errors) -> Errors {

@@ -24,6 +24,7 @@ mod clock;
 mod condition;
 mod estimate;
 mod interrupt;
+mod kernel_threads;
 mod kernels;
 mod launch;
 mod machine_time;
@@ -110,10 +111,13 @@ pub fn measure(
     let cpus = plan.conditions.first().map(|planned| planned.condition.cpus.clone()).unwrap_or_default();
     let order_seed = options.order_seed.unwrap_or(started_unix_s);
     let before = Taken::now(&cpus);
-    let deadline = started + options.time_limit().saturating_sub(CLOSING);
+    let watched = (options.time_limit() / kernel_threads::SHARE).min(kernel_threads::AT_MOST);
+    let deadline = started + options.time_limit().saturating_sub(CLOSING + watched);
     let run = run::MeasureRun::new(&plan, options, clock, (started, deadline), counted, observer);
     let gathered = run.gather(&mut Rng::new(order_seed));
     let after = Taken::now(&cpus);
+    let interrupted = gathered.ended == Ended::Interrupted;
+    let kernel_threads = (!interrupted).then(|| kernel_threads::beside_a_busy_task(watched)).flatten();
     let mut profile = Profile {
         schema: SCHEMA.to_owned(),
         provenance: Provenance {
@@ -146,6 +150,7 @@ pub fn measure(
     profile::fill(&mut profile, &gathered, counted);
     profile.noise.steal_share = after.steal_share_since(before);
     profile.noise.throttled_ns = after.throttled_ns_since(before);
+    profile.noise.kernel_threads = kernel_threads;
     if gathered.conditions.is_empty() {
         return Err(nothing(gathered.ended, &profile.unavailable));
     }

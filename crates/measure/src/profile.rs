@@ -200,6 +200,7 @@ fn noise(gathered: &Gathered, spin_ns: f64, counted: bool) -> Noise {
         foreign_share: (switching_ns > 0.0).then(|| (off_cpu_ns / switching_ns).max(0.0)),
         spin_cov: (spins.len() > 2).then(|| stats::coefficient_of_variation(&spins)),
         throttled_ns: None,
+        kernel_threads: None,
     }
 }
 

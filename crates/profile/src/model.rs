@@ -354,6 +354,18 @@ pub struct Noise {
     pub spin_cov: Option<f64>,
     /// Time the run's cgroup was throttled, ns; absent where it is not counted.
     pub throttled_ns: Option<u64>,
+    /// What the kernel's own threads did while one task computed; absent where they cannot be seen, or did nothing.
+    #[serde(default)]
+    pub kernel_threads: Option<KernelThreads>,
+}
+
+/// What the kernel's own threads did while one task computed, on all CPUs together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelThreads {
+    /// How often one of them came to a CPU in a second.
+    pub runs_per_second: f64,
+    /// How long it stayed there on average, ns.
+    pub mean_run_ns: f64,
 }
 
 impl Noise {

@@ -99,6 +99,10 @@ pub struct Costs {
     /// A task that ends is moved between groups first, and others may run before it goes on. `sched_autogroup_exit_task` calls
     /// `sched_move_task`, whose `resched_curr` follows (kernel/sched/core.c of 7.3 with CONFIG_SCHED_AUTOGROUP).
     pub regroups_on_exit: bool,
+    /// After how long the next of the kernel's own threads comes to a CPU, ns; 0: there are none.
+    pub kernel_threads_every_ns: u64,
+    /// For how long it stays there, ns.
+    pub kernel_thread_run_ns: u64,
     /// What each hook of a scheduling class takes, by [`Family`] and [`Hook`], ns.
     pub hook_ns: [[u32; HOOKS]; Family::COUNT],
     /// An instruction of the kernel and of a scheduler's callbacks, in thousandths of a ns.

@@ -273,6 +273,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if at_ns > self.options.limit_ns && end_ns == NEVER {
                 self.ask_policy()?;
                 self.watch_over_policy()?;
+                if self.waits_in_vain() {
+                    return Err(self.deadlock());
+                }
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;
@@ -312,7 +315,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
         }
         self.watch_over_policy()?;
-        if self.timers.first_ns() == NEVER && self.all_wait() {
+        if self.waits_in_vain() {
             return Err(self.deadlock());
         }
         self.ask_policy()?;

@@ -113,6 +113,8 @@ pub struct Kernel {
     pub(crate) kicked: Vec<u32>,
     /// Time of CPUs that the policy takes for itself.
     pub(crate) taken: Vec<(u32, u64)>,
+    /// Of the handled event, what is over when the next task is picked, ns: the run queue's clock goes on meanwhile.
+    pub(crate) pick_delay_ns: u64,
     /// Instructions of a scheduler's callbacks that no CPU has been charged for.
     pub(crate) callback_instructions: u64,
     /// Work per ns by application and kind of core.
@@ -154,6 +156,7 @@ impl Kernel {
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
             taken: Vec::new(),
+            pick_delay_ns: 0,
             callback_instructions: 0,
             speeds: Vec::new(),
             redecided: Vec::new(),
@@ -229,6 +232,11 @@ impl Kernel {
     #[inline]
     pub fn priority(&self, task: usize) -> u8 {
         self.tasks[task].priority
+    }
+
+    /// Whether it is one of the kernel's own threads.
+    pub fn is_kernel_thread(&self, task: usize) -> bool {
+        self.specs[task].kernel_thread
     }
 
     /// What it was when it started.

@@ -3,6 +3,7 @@
 mod asymmetric;
 mod cfs;
 mod eevdf;
+mod fair_server;
 mod fifo;
 mod heap;
 mod placement;

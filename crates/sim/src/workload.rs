@@ -62,6 +62,8 @@ pub struct TaskSpec {
     pub start_ns: u64,
     /// The run does not wait for its end.
     pub background: bool,
+    /// One of the kernel's own threads: real-time policies serve it after all others, and schedulers in C know it (`PF_KTHREAD`).
+    pub kernel_thread: bool,
 }
 
 /// A cgroup. The fair classes heed it, other policies do not.
@@ -164,6 +166,9 @@ pub enum Waiting {
 }
 
 mod check;
+mod kernel_threads;
+
+pub use kernel_threads::KERNEL_THREADS;
 
 /// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
 pub(crate) fn stem(name: &str) -> &str {

@@ -3,8 +3,8 @@
 
 use swtch_profile::Profile;
 use swtch_profile::model::{
-    Clock, Direct, Ended, Estimate, Indirect, Knee, Noise, NoiseReason, Provenance, References, Region,
-    RegionKind, Ring, SCHEMA, Total, Unavailable,
+    Clock, Direct, Ended, Estimate, Indirect, KernelThreads, Knee, Noise, NoiseReason, Provenance,
+    References, Region, RegionKind, Ring, SCHEMA, Total, Unavailable,
 };
 use swtch_profile::vocabulary::{Access, Class, Flag, Method, Rejection, Tasks};
 use swtch_topology::Host;
@@ -351,6 +351,7 @@ pub(crate) fn full(machine: Machine) -> Profile {
             foreign_share: Some(0.0008),
             spin_cov: Some(0.021),
             throttled_ns: None,
+            kernel_threads: Some(KernelThreads { runs_per_second: 24.4, mean_run_ns: 36_000.0 }),
         },
         ..bare(machine)
     };

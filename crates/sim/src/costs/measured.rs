@@ -10,6 +10,7 @@ use swtch_profile::model::{Direct, Estimate, Profile};
 use swtch_profile::vocabulary::{Access, Class, Method, Tasks};
 use swtch_topology::Placement;
 use swtch_topology::host::Kernel;
+use swtch_units::format_ns;
 
 /// The hooks on the way of a task that is woken, runs and sleeps: those in a measured switch.
 const IN_A_SWITCH: [Hook; 6] =
@@ -45,6 +46,7 @@ impl Costs {
         reading.other_cpus();
         reading.refills();
         reading.tasks();
+        reading.kernel_threads();
         reading.rest();
         (reading.costs, reading.assumed)
     }
@@ -276,6 +278,23 @@ impl Reading<'_> {
         }
         // Debian's kernels, which guests run, have CONFIG_SCHED_AUTOGROUP; whether another one has it is not in a Profile.
         self.costs.regroups_on_exit = self.profile.host.is_emulated();
+    }
+
+    /// The kernel's own threads, as often on each CPU as on the others.
+    fn kernel_threads(&mut self) {
+        let cpus = self.profile.host.cpus.len().max(1) as f64;
+        if let Some(threads) =
+            self.profile.noise.kernel_threads.filter(|threads| threads.runs_per_second > 0.0)
+        {
+            self.costs.kernel_threads_every_ns = (1e9 * cpus / threads.runs_per_second).round() as u64;
+            self.costs.kernel_thread_run_ns = threads.mean_run_ns.round() as u64;
+            let value = format!(
+                "{:.1} runs a second of {}",
+                threads.runs_per_second / cpus,
+                format_ns(threads.mean_run_ns)
+            );
+            self.assume("kernel threads", value, "on every CPU alike, at equal distances");
+        }
     }
 
     /// What no Profile has.

@@ -56,6 +56,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn pick(&mut self, cpu: usize) -> Option<usize> {
         self.charge(cpu, cpu, Hook::PickNext);
+        self.kernel.pick_delay_ns = self.elapsed_ns + self.ticks.left_ns(self.kernel.now_ns);
         let next = self.policy.pick_next(&mut self.kernel, cpu);
         self.charge_callbacks(Hook::PickNext);
         next

@@ -90,12 +90,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// Whether every task waits for another one, be it by spinning.
-    pub(super) fn all_wait(&self) -> bool {
+    fn all_wait(&self) -> bool {
         (0..self.kernel.tasks.len()).all(|task| match self.kernel.tasks[task].state {
             RunState::Blocked | RunState::Ended => true,
             RunState::Unborn | RunState::Throttled => false,
             RunState::Queued | RunState::Running => self.spins_in_vain(task),
         })
+    }
+
+    /// Whether nothing will happen any more but that threads of the kernel wake up.
+    pub(super) fn waits_in_vain(&self) -> bool {
+        self.timers.tasks().all(|task| self.kernel.is_kernel_thread(task)) && self.all_wait()
     }
 
     /// An error if a task has been runnable for longer than the policy's watchdog allows.

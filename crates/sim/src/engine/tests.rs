@@ -89,3 +89,38 @@ fn a_task_pays_for_all_that_it_wakes_before_it_makes_way() {
     assert_eq!(from_there, [(21_000, Some(2)), (21_000, Some(1)), (21_000, Some(0)), (1_021_000, None)]);
     assert_eq!(outcome.stats.involuntary, 1);
 }
+
+fn with_kernel_threads(mut workload: Workload) -> Workload {
+    let costs = Costs { kernel_threads_every_ns: 40 * MS, kernel_thread_run_ns: 10_000, ..Costs::free() };
+    workload.add_kernel_threads(&Machine::uniform(1), &costs);
+    workload
+}
+
+#[test]
+fn threads_of_the_kernel_run_beside_a_real_time_task_for_a_second_in_two() {
+    let workload = with_kernel_threads(spinners(&[2_900]));
+    let (schedule, outcome) = schedule_of(Machine::uniform(1), Costs::free(), workload, RealTime::fifo());
+    let came: Vec<u64> = schedule.iter().filter(|came| came.2 == Some(1)).map(|came| came.0).collect();
+    // It waits from the beginning. Whenever it wakes up in the second that it has then it runs at once, and after that it waits again.
+    let [first, .., last, end] = came[..] else { panic!("{came:?}") };
+    assert_eq!((first, end), (950 * MS, outcome.makespan_ns), "{came:?}");
+    assert!(last < 1_950 * MS && outcome.kernel.tasks[0].involuntary == 26, "{came:?}");
+}
+
+#[test]
+fn a_deadlock_is_found_beside_threads_of_the_kernel() {
+    let mut workload = spinners(&[1]);
+    workload.programs[0].ops.push(Op::Acquire { semaphore: 0 });
+    workload.semaphores.push(0);
+    let (machine, workload) = (Machine::uniform(1), with_kernel_threads(workload));
+    let engine = Engine::new(
+        machine,
+        Costs::free(),
+        workload,
+        RealTime::fifo(),
+        SwitchLog::default(),
+        Options::default(),
+    );
+    let error = engine.unwrap().run().unwrap_err();
+    assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+}

@@ -52,6 +52,12 @@ impl Ticks {
         self.period.end_ns(periods).saturating_add(self.tick_ns + rest)
     }
 
+    /// What a tick still takes of the time from `at_ns` on, ns.
+    #[inline]
+    pub(crate) fn left_ns(self, at_ns: u64) -> u64 {
+        self.tick_ns.saturating_sub(self.period.split(at_ns).1)
+    }
+
     /// Ticks in `from_ns..to_ns`, the first moment left out and the last counted.
     #[inline]
     pub(crate) fn count(self, from_ns: u64, to_ns: u64) -> u64 {

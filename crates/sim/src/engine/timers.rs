@@ -88,6 +88,11 @@ impl Timers {
         timers.into_iter().flatten().take(AHEAD).map(|(_, task)| *task as usize)
     }
 
+    /// All tasks with a timer, and some whose timers have rung at this very time.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().flat_map(|group| &group.timers).map(|(_, task)| *task as usize)
+    }
+
     pub(crate) fn take(&mut self) -> Option<usize> {
         let mut group = self.first_group()?;
         if group >= DIGITS {

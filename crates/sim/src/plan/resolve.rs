@@ -120,6 +120,7 @@ impl Planner<'_> {
             Source::Here => {
                 let place = Platform::on(self.machine(Some(spec))?, Some(spec), self.profile)?;
                 let mut workload = spec.workload(&place.machine)?;
+                workload.add_kernel_threads(&place.machine, &place.costs);
                 self.add_beside(&mut workload, &place.machine)?;
                 Ok(place.plan(workload, Some(spec), self.overrides)?)
             }

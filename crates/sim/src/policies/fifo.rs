@@ -1,5 +1,6 @@
 //! The real-time classes: FIFO and round robin (Linux 6.18, kernel/sched/rt.c).
 
+use super::fair_server::FairServer;
 use super::placement;
 use crate::hook::Family;
 use crate::kernel::Kernel;
@@ -32,6 +33,8 @@ struct RtRq {
     bits: u128,
     /// The running task goes to the tail: its slice is over, or it lets others run.
     requeue: bool,
+    /// The kernel's own threads.
+    fair: FairServer,
 }
 
 /// FIFO or round robin.
@@ -106,6 +109,11 @@ impl RealTime {
         (kernel.ticks_until(kernel.now_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
     }
 
+    /// Whether the first is one of the kernel's own threads and the other is not.
+    fn is_below(kernel: &Kernel, task: usize, other: usize) -> bool {
+        kernel.is_kernel_thread(task) && !kernel.is_kernel_thread(other)
+    }
+
     /// Whether another task of at least its priority waits.
     #[inline]
     fn is_contended(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
@@ -126,8 +134,12 @@ impl Policy for RealTime {
         let slice_ns = self.slice_ns.unwrap_or(0);
         self.slice_ticks =
             slice_ns.div_ceil(kernel.costs.tick_period_ns).clamp(1, u64::from(u32::MAX)) as u32;
-        let queue =
-            RtRq { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
+        let queue = RtRq {
+            lists: vec![List { head: NONE, tail: NONE }; PRIORITIES],
+            bits: 0,
+            requeue: false,
+            fair: FairServer::default(),
+        };
         self.rt_rqs = vec![queue; kernel.cpu_count()];
         self.links.iter_mut().for_each(|link| link.ticks_left = self.slice_ticks);
     }
@@ -140,8 +152,9 @@ impl Policy for RealTime {
         let here = if why == Arrival::Fork { waker_cpu } else { kernel.cpu_of(task) };
         let here = placement::permitted(kernel, task, here);
         // select_task_rq_rt: it stays unless a task of its priority or a higher one runs there.
-        let taken =
-            kernel.current(here).is_some_and(|current| kernel.priority(current) >= kernel.priority(task));
+        let taken = kernel.current(here).is_some_and(|current| {
+            !Self::is_below(kernel, current, task) && kernel.priority(current) >= kernel.priority(task)
+        });
         if !taken && kernel.idle().contains(here) {
             return here;
         }
@@ -153,21 +166,29 @@ impl Policy for RealTime {
 
     #[inline]
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Arrival) {
+        if kernel.is_kernel_thread(task) {
+            return self.rt_rqs[cpu].fair.wait(task, kernel.now_ns, false);
+        }
         self.append(kernel, cpu, task, true);
     }
 
     #[inline]
     fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Departure) {
-        if kernel.current(cpu) != Some(task) {
-            self.remove(kernel, cpu, task);
+        if kernel.current(cpu) == Some(task) {
+            return;
         }
+        if kernel.is_kernel_thread(task) {
+            return self.rt_rqs[cpu].fair.leave(task);
+        }
+        self.remove(kernel, cpu, task);
     }
 
     #[inline]
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        let queue = &self.rt_rqs[cpu];
-        if queue.bits == 0 {
-            return None;
+        let queue = &mut self.rt_rqs[cpu];
+        let thread = queue.fair.take(kernel.now_ns, queue.bits == 0);
+        if thread.is_some() || queue.bits == 0 {
+            return thread;
         }
         let task = queue.lists[127 - queue.bits.leading_zeros() as usize].head as usize;
         self.remove(kernel, cpu, task);
@@ -176,6 +197,16 @@ impl Policy for RealTime {
 
     #[inline]
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
+        if kernel.is_kernel_thread(task) {
+            let queue = &mut self.rt_rqs[cpu];
+            if queue.bits != 0 {
+                queue.fair.charge(kernel.now_ns.saturating_sub(kernel.run_start_ns(cpu)));
+            }
+            if runnable {
+                queue.fair.wait(task, kernel.now_ns, true);
+            }
+            return;
+        }
         if self.slice_ns.is_some() {
             let (seen, left) = self.ticks_seen(kernel, cpu, task);
             let slice = u64::from(self.slice_ticks);
@@ -191,6 +222,10 @@ impl Policy for RealTime {
 
     #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
+        if kernel.is_kernel_thread(task) {
+            let queue = &self.rt_rqs[cpu];
+            return queue.bits != 0 && queue.fair.ends_ns(kernel.run_start_ns(cpu)) <= kernel.now_ns;
+        }
         if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
             return false;
         }
@@ -202,6 +237,10 @@ impl Policy for RealTime {
 
     #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
+        if kernel.is_kernel_thread(task) {
+            let queue = &self.rt_rqs[cpu];
+            return (queue.bits != 0).then(|| queue.fair.ends_ns(kernel.run_start_ns(cpu)));
+        }
         if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
             return None;
         }
@@ -211,8 +250,25 @@ impl Policy for RealTime {
         Some(kernel.tick_ns(kernel.ticks_until(kernel.run_start_ns(cpu)) + over))
     }
 
-    fn wakeup_preempt(&mut self, kernel: &mut Kernel, _cpu: usize, current: usize, woken: usize) -> bool {
-        kernel.priority(woken) > kernel.priority(current)
+    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
+        let is_served = self.rt_rqs[cpu].fair.has_time(kernel.now_ns);
+        match (kernel.is_kernel_thread(current), kernel.is_kernel_thread(woken)) {
+            (false, false) => kernel.priority(woken) > kernel.priority(current),
+            (false, true) => is_served,
+            (true, is_thread) => !is_thread && !is_served,
+        }
+    }
+
+    fn timer_at(&self) -> Option<u64> {
+        self.rt_rqs.iter().filter_map(|queue| queue.fair.due_ns()).min()
+    }
+
+    fn timer(&mut self, kernel: &mut Kernel) {
+        for (cpu, queue) in self.rt_rqs.iter_mut().enumerate() {
+            if queue.fair.begins(kernel.now_ns) {
+                kernel.kick(cpu);
+            }
+        }
     }
 
     fn regroup(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {

@@ -48,6 +48,7 @@ pub(super) const ITER_HAS_VTIME: u64 = 1 << 63;
 
 pub(super) const PF_IDLE: u32 = 2;
 pub(super) const PF_EXITING: u32 = 4;
+pub(super) const PF_KTHREAD: u32 = 0x0020_0000;
 
 pub(super) const EXIT_UNREG: c_int = 64;
 pub(super) const EXIT_UNREG_BPF: c_int = 65;

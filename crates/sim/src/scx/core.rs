@@ -2,7 +2,7 @@
 //!
 //! CPUs have the numbers here that a kernel would give them ([`MachineCpu::id`](crate::machine::MachineCpu::id)); tasks are places in the table.
 
-use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
+use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, PF_KTHREAD, Rq, SchedExtOps, TaskStruct};
 use super::arena::Arena;
 use super::cgroup::Cgroup;
 use super::dsq::{Dsq, DsqPosition};
@@ -308,6 +308,7 @@ impl Core {
         shown.prio = shown.static_prio;
         shown.normal_prio = shown.static_prio;
         shown.policy = 7;
+        shown.flags = if spec.kernel_thread { PF_KTHREAD } else { 0 };
         shown.start_time = self.now_ns;
         shown.start_boottime = self.now_ns;
         shown.recent_used_cpu = -1;

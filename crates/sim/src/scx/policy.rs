@@ -225,7 +225,8 @@ impl Policy for ScxPolicy {
     }
 
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        self.with(kernel, cpu, None, |core| core.pick(core.ids[cpu]).map(|task| task as usize))
+        let delay_ns = kernel.pick_delay_ns;
+        self.with(kernel, cpu, None, |core| core.pick(core.ids[cpu], delay_ns).map(|task| task as usize))
     }
 
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _runnable: bool) {

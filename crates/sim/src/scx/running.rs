@@ -183,9 +183,9 @@ impl Core {
         if curr == NONE {
             return;
         }
-        let now_ns = self.now_ns;
-        let start_ns = std::mem::replace(&mut self.tasks[curr as usize].exec_start_ns, now_ns);
-        let ran_ns = now_ns.saturating_sub(start_ns);
+        // It may still be about to start.
+        let now_ns = self.now_ns.max(self.tasks[curr as usize].exec_start_ns);
+        let ran_ns = now_ns - std::mem::replace(&mut self.tasks[curr as usize].exec_start_ns, now_ns);
         let shown = self.shown_mut(curr);
         shown.se.exec_start = now_ns;
         shown.se.sum_exec_runtime += ran_ns;
@@ -211,8 +211,9 @@ impl Core {
         }
     }
 
-    /// Chooses what runs next; what ran before has been put into `prev` of the CPU. `None` is nothing.
-    pub(super) fn pick(&mut self, cpu: u32) -> Option<u32> {
+    /// Chooses what runs next; what ran before has been put into `prev` of the CPU. `None` is nothing. The choice comes `delay_ns` after the event.
+    /// So a slice of five ticks that began behind a tick ends with the sixth.
+    pub(super) fn pick(&mut self, cpu: u32, delay_ns: u64) -> Option<u32> {
         let prev = std::mem::replace(&mut self.cpus[cpu as usize].prev, NONE);
         self.cpus[cpu as usize].resched = false;
         let prev_queued = prev != NONE && self.shown(prev).scx.flags & TASK_QUEUED != 0;
@@ -235,7 +236,7 @@ impl Core {
         if next == NONE {
             self.become_idle(cpu);
         } else {
-            self.set_next(cpu, next);
+            self.set_next(cpu, next, delay_ns);
         }
         self.bury();
         (next != NONE).then_some(next)
@@ -303,19 +304,19 @@ impl Core {
     }
 
     /// A task begins to run (`set_next_task_scx`).
-    fn set_next(&mut self, cpu: u32, task: u32) {
+    fn set_next(&mut self, cpu: u32, task: u32, delay_ns: u64) {
         self.leave_dsq(task);
         if self.cpus[cpu as usize].is_idle {
             self.cpus[cpu as usize].is_idle = false;
             self.tell_idle(cpu, false);
         }
-        let now_ns = self.now_ns;
-        self.tasks[task as usize].exec_start_ns = now_ns;
+        let start_ns = self.now_ns + delay_ns;
+        self.tasks[task as usize].exec_start_ns = start_ns;
         let shown = self.shown_mut(task);
         if shown.scx.slice == 0 {
             shown.scx.slice = SLICE_DFL_NS;
         }
-        shown.se.exec_start = now_ns;
+        shown.se.exec_start = start_ns;
         shown.cpu = cpu;
         let shown = self.tasks[task as usize].shown;
         call!(self, running, shown);

@@ -83,6 +83,16 @@ fn flsched_takes_turns_at_ticks() {
 }
 
 #[test]
+fn a_slice_that_begins_behind_a_tick_ends_with_one_tick_more() {
+    let costs = Costs { tick_ns: 2_000, ..Costs::free() };
+    let log = SwitchLog::default();
+    let engine =
+        Engine::new(Machine::uniform(1), costs, spinners(&[20, 20]), flsched(8), log, Options::default());
+    let outcome = engine.unwrap().run().unwrap();
+    assert_eq!(schedule(&outcome)[..3], [(0, 0, Some(0)), (12, 0, Some(1)), (24, 0, Some(0))]);
+}
+
+#[test]
 fn under_flsched_who_wakes_waits_for_the_end_of_a_slice() {
     let sleeper: &[Op] = &[Op::Sleep { ns: MS }, Op::Compute { work_ns: MS }];
     let outcome = run(1, &workload(&[&[Op::Compute { work_ns: 20 * MS }], sleeper]), || flsched(8));

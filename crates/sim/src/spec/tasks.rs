@@ -278,6 +278,7 @@ impl SpecDocument {
             working_set_bytes: task.working_set,
             start_ns: task.start,
             background: task.background,
+            kernel_thread: false,
         };
         // Processes without a name come after those with one, which there are no more of than tasks in the file.
         let unnamed = self.tasks.len() as u32;

@@ -1,7 +1,7 @@
 //! What disturbed the runs, what is flagged, and what could not be measured.
 
 use swtch_profile::Profile;
-use swtch_profile::model::{Ended, Estimate};
+use swtch_profile::model::{Ended, Estimate, KernelThreads};
 use swtch_profile::vocabulary::Flag;
 
 use super::Profiles;
@@ -46,6 +46,14 @@ fn throttled(ns: u64) -> String {
     if ns == 0 { "never".to_owned() } else { text::ns(ns as f64) }
 }
 
+fn kernel_threads(threads: KernelThreads) -> String {
+    format!(
+        "{:.1} runs a second of {} beside a task that computes",
+        threads.runs_per_second,
+        text::ns(threads.mean_run_ns)
+    )
+}
+
 fn run(profile: &Profile) -> Vec<(&'static str, String)> {
     let Profile { provenance: run, clock, noise, .. } = profile;
     let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
@@ -65,6 +73,7 @@ fn run(profile: &Profile) -> Vec<(&'static str, String)> {
         ("Taken by other tasks", counted(noise.foreign_share.map(text::percent))),
         ("Variation of a spin loop", or(noise.spin_cov.map(text::percent), "not measured")),
         ("Throttled by a CPU quota", counted(noise.throttled_ns.map(throttled))),
+        ("The kernel's own threads", counted(noise.kernel_threads.map(kernel_threads))),
         ("Clock", clock.source.clone()),
         ("Clock rate", or(clock.frequency_hz.map(|hz| format!("{:.3} MHz", hz / 1e6)), "not applicable")),
         (

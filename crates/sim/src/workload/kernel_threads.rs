@@ -1,0 +1,42 @@
+//! The kernel's own threads beside a workload.
+
+use super::{TaskSpec, Workload};
+use crate::costs::Costs;
+use crate::machine::Machine;
+use crate::program::Op;
+
+/// What they are called in tables.
+pub const KERNEL_THREADS: &str = "kernel threads";
+
+impl Workload {
+    /// Adds one for each CPU, which runs there as often and for as long as `costs` say of all of them; the run does not wait for it. The first
+    /// comes to each CPU at another time.
+    pub(crate) fn add_kernel_threads(&mut self, machine: &Machine, costs: &Costs) {
+        let every_ns = costs.kernel_threads_every_ns;
+        if every_ns == 0 {
+            return;
+        }
+        let sleep_ns = every_ns.saturating_sub(costs.kernel_thread_run_ns).max(1);
+        let ops = vec![
+            Op::Sleep { ns: sleep_ns },
+            Op::Compute { work_ns: costs.kernel_thread_run_ns },
+            Op::Loop { to: 0, times: 0, counter: 0 },
+        ];
+        let program = self.add_program(ops);
+        let process =
+            self.tasks.iter().chain(&self.templates).map(|task| task.process + 1).max().unwrap_or(0);
+        let cpus = machine.cpus.len().max(1) as u64;
+        for (place, cpu) in (0..).zip(&machine.cpus) {
+            self.tasks.push(TaskSpec {
+                name: format!("{KERNEL_THREADS}/{}", cpu.id.get()),
+                process,
+                program,
+                allowed: vec![cpu.id],
+                start_ns: every_ns * place / cpus,
+                background: true,
+                kernel_thread: true,
+                ..TaskSpec::default()
+            });
+        }
+    }
+}
