@@ -17,9 +17,17 @@ pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
 }
 
-/// The cargo that runs us, so that a toolchain chosen for it holds for its children.
+/// The cargo that runs us, so that a toolchain chosen for it holds for its children. What it tells us of our own package they do not hear: build scripts
+/// that ask for such variables would run again, and everything on them be built again, after each build outside.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let is_of_a_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_a_package) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 thread_local! {

@@ -5,7 +5,7 @@
 //!
 //! Modules, in the order of a measurement: `options`, `probe` (what is permitted), `plan` and `condition` (what is measured), `run` (when),
 //! `launch` (a fresh process), `kernels` and `traversal` (the inner loops), `batch`, `clock`, `machine_time`, `spin`, `small`
-//! (a process to fork), `noise` (which batches are rejected), `estimate`, `regions`, `profile`; `sys` wraps system calls.
+//! (a process to fork), `noise` (which batches are rejected), `kernel_threads` (what the kernel itself runs), `estimate`, `regions`, `profile`; `sys` wraps system calls.
 //! `interrupt` disturbs another program at set rates, for `swtch probe`, and `perf` counts what it does.
 //!
 //! ```no_run

@@ -161,10 +161,10 @@ fn add_a_stack(from: &Path, to: &Path) {
     writer.finish(&trace.header).unwrap();
 }
 
-/// The example as it stands, but with two seconds to measure instead of a minute, and of a process and a cgroup that are there.
+/// The example as it stands, but with a second to measure instead of a minute, and of a process and a cgroup that are there.
 fn made_short(example: &str) -> String {
     match example.strip_prefix("swtch measure") {
-        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 2s{rest}"),
+        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
         _ => {}
     }
     if let Some((probe, _)) = example.strip_prefix("swtch probe").and_then(|rest| rest.split_once(" -- ")) {

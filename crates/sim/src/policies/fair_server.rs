@@ -1,8 +1,8 @@
 //! The kernel's own threads below real-time tasks, and the server that gives them time all the same (`fair_server`, Linux 6.12 and later,
 //! kernel/sched/deadline.c and fair.c).
 //!
-//! A thread that waits behind real-time tasks for most of a second is served then. The server has 50 ms of each second, and who wakes up while it
-//! has time left runs at once.
+//! A thread that waits behind real-time tasks for most of a second is served then. The server has 50 ms of each second, and a thread that wakes up
+//! while it has time left runs at once.
 
 use std::collections::VecDeque;
 
@@ -49,7 +49,7 @@ impl FairServer {
         task
     }
 
-    /// Nobody waits, so nothing is due (`dl_server_stop`).
+    /// No thread waits, so nothing is due (`dl_server_stop`).
     fn rest(&mut self) {
         if self.waiting.is_empty() {
             self.due_ns = None;
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_served_after_most_of_a_second_and_then_at_once_for_a_second() {
+    fn a_thread_that_waits_is_served_after_most_of_a_second_and_then_at_once_for_a_second() {
         let mut server = FairServer::default();
         server.wait(7, 0, false);
         assert_eq!((server.take(0, false), server.due_ns()), (None, Some(950_000_000)));

@@ -9,8 +9,8 @@ use crate::program::Op;
 pub const KERNEL_THREADS: &str = "kernel threads";
 
 impl Workload {
-    /// Adds one for each CPU, which runs there as often and for as long as `costs` say of all of them; the run does not wait for it. The first
-    /// comes to each CPU at another time.
+    /// Adds one for each CPU, which runs there as often as `costs` say of all of them, and stays on the CPU the time that they say; the run does not
+    /// wait for it. It comes to each CPU at another time.
     pub(crate) fn add_kernel_threads(&mut self, machine: &Machine, costs: &Costs) {
         let every_ns = costs.kernel_threads_every_ns;
         if every_ns == 0 {
