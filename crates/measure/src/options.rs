@@ -81,6 +81,8 @@ pub struct Options {
     pub preset: Preset,
     /// Methods of the direct cost.
     pub methods: Option<Vec<Method>>,
+    /// Messages, forks and threads too, although methods were chosen.
+    pub with_calls: bool,
     /// Array sizes of the total cost, bytes.
     pub sizes_bytes: Option<Vec<u64>>,
     /// Strides of the total cost, bytes.

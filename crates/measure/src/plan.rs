@@ -93,7 +93,7 @@ impl Plan {
                 if rings_wanted && options.sizes_bytes.is_none() {
                     plan.add_rings(options, &cpus, has_caches);
                 }
-                if options.methods.is_none() {
+                if options.methods.is_none() || options.with_calls {
                     plan.add_messages(&places);
                     plan.add_references(&cpus);
                 }

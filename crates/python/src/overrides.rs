@@ -31,6 +31,7 @@ impl Overrides<'_> {
         Ok(Options {
             preset: preset(&self.preset)?,
             methods: words(self.methods.as_deref())?,
+            with_calls: false,
             sizes_bytes: sizes(self.sizes.as_deref())?,
             strides_bytes: sizes(self.strides.as_deref())?,
             accesses: words(self.accesses.as_deref())?,

@@ -77,6 +77,7 @@ fn options(args: &MeasureArgs) -> Options {
     Options {
         preset: args.preset(),
         methods: args.method.clone(),
+        with_calls: false,
         sizes_bytes: args.sizes.clone(),
         strides_bytes: args.strides.clone(),
         accesses: args.access.clone(),

@@ -17,8 +17,8 @@ use swtch_stats::median;
 use swtch_topology::Placement;
 use swtch_units::{Observer, Silent};
 
-/// Of one measurement. It has four conditions.
-const FLANK: Duration = Duration::from_secs(2);
+/// Of one measurement. It has four conditions of switches, six of messages, and three of making tasks and of calls.
+const FLANK: Duration = Duration::from_secs(4);
 /// Measurements before and after a run may differ by as much: the aim of the table.
 const ALIKE: f64 = 1.15;
 
@@ -173,10 +173,11 @@ fn one(
     Ok((Some(row), pair))
 }
 
-/// What a switch and a message cost now, on the CPU that this process may use.
+/// What a switch, a message and a fork cost now, on the CPU that this process may use.
 fn flank(seed: u64) -> Result<Profile, AccuracyError> {
     let options = Options {
         methods: Some(vec![Method::Pipe]),
+        with_calls: true,
         placements: Some(vec![Placement::SameCpu]),
         classes: Some(vec![Class::Normal, Class::Fifo]),
         time_limit: Some(FLANK),
