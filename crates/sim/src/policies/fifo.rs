@@ -44,12 +44,14 @@ pub struct RealTime {
     slice_ticks: u32,
     rt_rqs: Vec<RtRq>,
     links: Vec<Link>,
+    /// When the first fair server may be due, ns: it is asked for at every event, and there may be hundreds of CPUs.
+    due_ns: Option<u64>,
 }
 
 impl RealTime {
     /// First come, first served: a task runs until it waits, or until one of higher priority comes.
     pub fn fifo() -> Self {
-        Self { slice_ns: None, slice_ticks: 0, rt_rqs: Vec::new(), links: Vec::new() }
+        Self { slice_ns: None, slice_ticks: 0, rt_rqs: Vec::new(), links: Vec::new(), due_ns: None }
     }
 
     /// Round robin with the kernel's slice of 100 ms.
@@ -107,6 +109,13 @@ impl RealTime {
     fn ticks_seen(&self, kernel: &Kernel, cpu: usize, task: usize) -> (u64, u64) {
         let started = kernel.ticks_until(kernel.run_start_ns(cpu));
         (kernel.ticks_until(kernel.now_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
+    }
+
+    /// One of the kernel's own threads begins to wait, or goes on with it.
+    fn wait(&mut self, kernel: &Kernel, cpu: usize, task: usize, is_first: bool) {
+        let server = &mut self.rt_rqs[cpu].fair;
+        server.wait(task, kernel.now_ns, is_first);
+        self.due_ns = self.due_ns.into_iter().chain(server.due_ns()).min();
     }
 
     /// Whether the first is one of the kernel's own threads and the other is not.
@@ -167,7 +176,7 @@ impl Policy for RealTime {
     #[inline]
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Arrival) {
         if kernel.is_kernel_thread(task) {
-            return self.rt_rqs[cpu].fair.wait(task, kernel.now_ns, false);
+            return self.wait(kernel, cpu, task, false);
         }
         self.append(kernel, cpu, task, true);
     }
@@ -203,7 +212,7 @@ impl Policy for RealTime {
                 queue.fair.charge(kernel.now_ns.saturating_sub(kernel.run_start_ns(cpu)));
             }
             if runnable {
-                queue.fair.wait(task, kernel.now_ns, true);
+                self.wait(kernel, cpu, task, true);
             }
             return;
         }
@@ -260,7 +269,7 @@ impl Policy for RealTime {
     }
 
     fn timer_at(&self) -> Option<u64> {
-        self.rt_rqs.iter().filter_map(|queue| queue.fair.due_ns()).min()
+        self.due_ns
     }
 
     fn timer(&mut self, kernel: &mut Kernel) {
@@ -269,6 +278,7 @@ impl Policy for RealTime {
                 kernel.kick(cpu);
             }
         }
+        self.due_ns = self.rt_rqs.iter().filter_map(|queue| queue.fair.due_ns()).min();
     }
 
     fn regroup(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
