@@ -83,7 +83,8 @@ class Served:
             f"http://{self.address}{path}", data=data, headers=headers, method="POST"
         )
         try:
-            with urllib.request.urlopen(request, timeout=150) as answer:
+            # A Java function under the smallest quota takes up to two minutes where page faults are slow.
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
