@@ -227,7 +227,7 @@ fn made_short(example: &str) -> String {
         .replace("-p 1234", &format!("-p {}", std::process::id()))
         .replace("/system.slice/web.service", "/")
         // All loads have this machine to themselves for five minutes.
-        .replace("accuracy --host --policies", "accuracy --host --loads perf-pipe --policies")
+        .replace("accuracy --host --policies rr,fifo", "accuracy --host --loads perf-pipe --policies fifo")
 }
 
 /// That it runs is tested, and not what it finds: on emulated CPUs the load of an example takes up to half a minute.
