@@ -149,7 +149,7 @@ fn workers_and_supervisors_that_are_killed_lose_no_row() {
             supervisor = start(&home, &["--jobs", "2"]);
             killed += 1;
         } else if let Some(worker) = children(supervisor.id()).get(step as usize % 2) {
-            // In turn: a run that ends three workers is given up.
+            // In turn: a run that ends three workers is a row with the reason, and not tried again.
             killed += usize::from(kill_process(*worker, Signal::KILL).is_ok());
         }
     }

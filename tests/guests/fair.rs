@@ -288,7 +288,7 @@ fn mixes_side_by_side() {
     if cannot("mixes_side_by_side") {
         return;
     }
-    let lines = [DIVERSE, SIMILAR, THREE_KINDS].map(|machine| machine.line(&POLICIES)).to_vec();
+    let lines = [DIVERSE, SIMILAR, THREE_KINDS].map(|machine| machine.line(&POLICIES));
     let said = run("5", &lines);
     let mut text =
         "| mix | policy | published | predicted | simulated | in the guest | each, in the guest |\n\

@@ -14,7 +14,7 @@ pub(crate) const AT_MOST: Duration = Duration::from_secs(1);
 /// `kthreadd`, whose children they all are.
 const PARENT: u32 = 2;
 
-/// Computes for a time, and says what they did meanwhile; nothing where they cannot be seen.
+/// Computes for a time, and counts what they did beside it; nothing where they cannot be seen.
 pub(crate) fn beside_a_busy_task(length: Duration) -> Option<KernelThreads> {
     let proc = Path::new("/proc");
     let before = Counts::now(proc)?;
@@ -48,7 +48,7 @@ impl Counts {
         Some(Self(counts.collect()))
     }
 
-    /// What they did since `earlier`. What one did that has ended meanwhile is not in it.
+    /// What they did since `earlier`, without those that have ended.
     fn since(&self, earlier: &Self, elapsed: Duration) -> Option<KernelThreads> {
         let (mut runs, mut ran_ns) = (0, 0);
         for (pid, now) in &self.0 {

@@ -116,8 +116,8 @@ pub fn measure(
     let run = run::MeasureRun::new(&plan, options, clock, (started, deadline), counted, observer);
     let gathered = run.gather(&mut Rng::new(order_seed));
     let after = Taken::now(&cpus);
-    let interrupted = gathered.ended == Ended::Interrupted;
-    let kernel_threads = (!interrupted).then(|| kernel_threads::beside_a_busy_task(watched)).flatten();
+    let is_worth_it = gathered.ended != Ended::Interrupted && !gathered.conditions.is_empty();
+    let kernel_threads = is_worth_it.then(|| kernel_threads::beside_a_busy_task(watched)).flatten();
     let mut profile = Profile {
         schema: SCHEMA.to_owned(),
         provenance: Provenance {

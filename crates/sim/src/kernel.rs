@@ -113,7 +113,7 @@ pub struct Kernel {
     pub(crate) kicked: Vec<u32>,
     /// Time of CPUs that the policy takes for itself.
     pub(crate) taken: Vec<(u32, u64)>,
-    /// Of the handled event, what is over when the next task is picked, ns: the run queue's clock goes on meanwhile.
+    /// How long after the handled event the next task is picked, ns, by the run queue's clock.
     pub(crate) pick_delay_ns: u64,
     /// Instructions of a scheduler's callbacks that no CPU has been charged for.
     pub(crate) callback_instructions: u64,

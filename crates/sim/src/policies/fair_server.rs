@@ -22,7 +22,7 @@ pub(super) struct FairServer {
 }
 
 impl FairServer {
-    /// A thread begins to wait, or goes on with it.
+    /// A thread waits, at the front of the queue if it ran just now.
     pub(super) fn wait(&mut self, task: usize, now_ns: u64, is_first: bool) {
         if is_first {
             self.waiting.push_front(task);
@@ -79,12 +79,9 @@ impl FairServer {
     pub(super) fn begins(&mut self, now_ns: u64) -> bool {
         let is_due = self.due_ns.is_some_and(|due_ns| due_ns <= now_ns);
         if is_due {
-            *self = Self {
-                due_ns: None,
-                until_ns: now_ns + PERIOD_NS,
-                left_ns: RUNTIME_NS,
-                waiting: std::mem::take(&mut self.waiting),
-            };
+            self.due_ns = None;
+            self.until_ns = now_ns + PERIOD_NS;
+            self.left_ns = RUNTIME_NS;
         }
         is_due
     }

@@ -17,6 +17,8 @@ struct Link {
     prev: u32,
     /// Ticks left of its slice.
     ticks_left: u32,
+    /// One of the kernel's own threads, which are in no list. It stands here, as a task's specification is far away in memory.
+    kernel_thread: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,16 +113,11 @@ impl RealTime {
         (kernel.ticks_until(kernel.now_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
     }
 
-    /// One of the kernel's own threads begins to wait, or goes on with it.
+    /// One of the kernel's own threads waits, at the front of the queue if it ran just now.
     fn wait(&mut self, kernel: &Kernel, cpu: usize, task: usize, is_first: bool) {
         let server = &mut self.rt_rqs[cpu].fair;
         server.wait(task, kernel.now_ns, is_first);
         self.due_ns = self.due_ns.into_iter().chain(server.due_ns()).min();
-    }
-
-    /// Whether the first is one of the kernel's own threads and the other is not.
-    fn is_below(kernel: &Kernel, task: usize, other: usize) -> bool {
-        kernel.is_kernel_thread(task) && !kernel.is_kernel_thread(other)
     }
 
     /// Whether another task of at least its priority waits.
@@ -153,8 +150,9 @@ impl Policy for RealTime {
         self.links.iter_mut().for_each(|link| link.ticks_left = self.slice_ticks);
     }
 
-    fn task_new(&mut self, _kernel: &mut Kernel, _task: usize) {
-        self.links.push(Link { next: NONE, prev: NONE, ticks_left: self.slice_ticks });
+    fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
+        let kernel_thread = kernel.is_kernel_thread(task);
+        self.links.push(Link { next: NONE, prev: NONE, ticks_left: self.slice_ticks, kernel_thread });
     }
 
     fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize {
@@ -162,7 +160,8 @@ impl Policy for RealTime {
         let here = placement::permitted(kernel, task, here);
         // select_task_rq_rt: it stays unless a task of its priority or a higher one runs there.
         let taken = kernel.current(here).is_some_and(|current| {
-            !Self::is_below(kernel, current, task) && kernel.priority(current) >= kernel.priority(task)
+            let is_below = self.links[current].kernel_thread && !self.links[task].kernel_thread;
+            !is_below && kernel.priority(current) >= kernel.priority(task)
         });
         if !taken && kernel.idle().contains(here) {
             return here;
@@ -175,7 +174,7 @@ impl Policy for RealTime {
 
     #[inline]
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Arrival) {
-        if kernel.is_kernel_thread(task) {
+        if self.links[task].kernel_thread {
             return self.wait(kernel, cpu, task, false);
         }
         self.append(kernel, cpu, task, true);
@@ -186,7 +185,7 @@ impl Policy for RealTime {
         if kernel.current(cpu) == Some(task) {
             return;
         }
-        if kernel.is_kernel_thread(task) {
+        if self.links[task].kernel_thread {
             return self.rt_rqs[cpu].fair.leave(task);
         }
         self.remove(kernel, cpu, task);
@@ -206,7 +205,7 @@ impl Policy for RealTime {
 
     #[inline]
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
-        if kernel.is_kernel_thread(task) {
+        if self.links[task].kernel_thread {
             let queue = &mut self.rt_rqs[cpu];
             if queue.bits != 0 {
                 queue.fair.charge(kernel.now_ns.saturating_sub(kernel.run_start_ns(cpu)));
@@ -231,7 +230,7 @@ impl Policy for RealTime {
 
     #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        if kernel.is_kernel_thread(task) {
+        if self.links[task].kernel_thread {
             let queue = &self.rt_rqs[cpu];
             return queue.bits != 0 && queue.fair.ends_ns(kernel.run_start_ns(cpu)) <= kernel.now_ns;
         }
@@ -246,7 +245,7 @@ impl Policy for RealTime {
 
     #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
-        if kernel.is_kernel_thread(task) {
+        if self.links[task].kernel_thread {
             let queue = &self.rt_rqs[cpu];
             return (queue.bits != 0).then(|| queue.fair.ends_ns(kernel.run_start_ns(cpu)));
         }
@@ -261,7 +260,7 @@ impl Policy for RealTime {
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let is_served = self.rt_rqs[cpu].fair.has_time(kernel.now_ns);
-        match (kernel.is_kernel_thread(current), kernel.is_kernel_thread(woken)) {
+        match (self.links[current].kernel_thread, self.links[woken].kernel_thread) {
             (false, false) => kernel.priority(woken) > kernel.priority(current),
             (false, true) => is_served,
             (true, is_thread) => !is_thread && !is_served,
