@@ -85,15 +85,13 @@ impl Quota {
     }
 
     /// With what other threads of a runtime had, CPUs on average: they are charged to the same quota. Where that is too much to have been steady, it
-    /// only widens the interval.
+    /// only widens the interval, which always holds the quota without it: they may have run in other periods than those that were averaged.
     #[must_use]
     pub fn with_others(self, others_cpus: f64) -> Self {
         let others_ns = self.period_ns * others_cpus.max(0.0);
         let steady = others_ns <= MOST_OTHERS * self.quota_ns;
-        let steady_ns = if steady { others_ns } else { 0.0 };
         Self {
-            quota_ns: self.quota_ns + steady_ns,
-            ci_low_ns: self.ci_low_ns + steady_ns,
+            quota_ns: self.quota_ns + if steady { others_ns } else { 0.0 },
             ci_high_ns: self.ci_high_ns + others_ns,
             ..self
         }

@@ -20,9 +20,12 @@ final class SpinProcesses implements AutoCloseable {
     /** For all to have read when to begin. */
     private static final long START_NS = 5_000_000;
 
-    /** A compiler that does nothing for so long is done; it may not have been let run within a period. */
+    /** A compiler that does next to nothing for so long is done; it may not have been let run within a period. */
     private static final long QUIET_MS = 150;
-    private static final long LONGEST_QUIET_NS = 3_000_000_000L;
+    /** A hundredth of what the smallest quota lets run meanwhile. */
+    private static final long QUIET_NS = 100_000;
+    /** One method may take a quarter of a second, which is 4 s under the smallest quota. */
+    private static final long LONGEST_QUIET_NS = 10_000_000_000L;
 
     /** Of what the spinners used. */
     private static final double MOST_COMPILED = 0.01;
@@ -82,17 +85,16 @@ final class SpinProcesses implements AutoCloseable {
         }
     }
 
-    /** Compiling what ran before would be charged to the quota meanwhile. */
-    private static void waitForCompiler() throws InterruptedException {
-        long own = ProcessHandle.current().pid();
+    /** Compiling what ran before would be charged to the quota meanwhile. Looking for the threads each time would itself be compiled. */
+    private static void waitFor(Tasks compilers) throws InterruptedException {
         long end = System.nanoTime() + LONGEST_QUIET_NS;
         long before;
-        long compiled = -1;
+        long compiled = compilers.cpuNs();
         do {
             before = compiled;
-            Thread.sleep(before < 0 ? 0 : QUIET_MS);
-            compiled = Tasks.of(own).compilers().cpuNs();
-        } while (compiled != before && System.nanoTime() < end);
+            Thread.sleep(QUIET_MS);
+            compiled = compilers.cpuNs();
+        } while (compiled - before > QUIET_NS && System.nanoTime() < end);
     }
 
     /** Once more where the compiler was busy all the same: what it had is missing in some periods and not in others. */
@@ -105,24 +107,33 @@ final class SpinProcesses implements AutoCloseable {
             }
             answers.add(answer);
         }
-        Tasks own = Tasks.of(ProcessHandle.current().pid());
+        long own = ProcessHandle.current().pid();
         for (int attempt = 1; ; attempt++) {
-            waitForCompiler();
-            long before = own.compilers().cpuNs();
-            Spinner.Spun spun = once(ms, answers);
-            if (own.compilers().cpuNs() - before <= MOST_COMPILED * spun.cpuNs() || attempt == MOST_ATTEMPTS) {
-                return spun;
+            // The spinner has loaded its classes, which is more than what others of its process did.
+            Tasks others = Tasks.of(own).regular("spinner", Tasks.currentThread());
+            for (Process process : processes) {
+                others = others.and(Tasks.of(process.pid()).withoutBusiest().regular("", null));
+            }
+            Tasks compilers = Tasks.of(own).compilers();
+            // For the compiler too: what reads these is compiled before.
+            others.cpuNs();
+            waitFor(compilers);
+            Seen seen = once(ms, answers, others, compilers);
+            if (seen.compiledNs <= MOST_COMPILED * seen.spun.cpuNs()) {
+                return seen.spun;
+            }
+            if (attempt == MOST_ATTEMPTS) {
+                return seen.spun.withOthers(seen.compiledNs / seen.spanNs);
             }
         }
     }
 
-    private Spinner.Spun once(double ms, List<DataInputStream> answers) throws IOException {
-        // The spinner has loaded its classes, which is more than what others of its process did.
-        var others = Tasks.of(ProcessHandle.current().pid()).regular("spinner", Tasks.currentThread());
-        for (Process process : processes) {
-            others = others.and(Tasks.of(process.pid()).withoutBusiest().regular("", null));
-        }
+    /** What an attempt saw, what compilers had meanwhile, and how long that was. */
+    private record Seen(Spinner.Spun spun, long compiledNs, double spanNs) {}
+
+    private Seen once(double ms, List<DataInputStream> answers, Tasks others, Tasks compilers) throws IOException {
         long othersNs = others.cpuNs();
+        long compiledNs = compilers.cpuNs();
         long from = System.nanoTime();
         long begin = from + START_NS;
         for (Process process : processes) {
@@ -132,6 +143,13 @@ final class SpinProcesses implements AutoCloseable {
             ask.writeLong(Spinner.MOST_INTERVALS / processes.size());
             ask.flush();
         }
+        // To read the answers is work of its own, which no spinner waits for.
+        answers.get(0).mark(1);
+        answers.get(0).read();
+        answers.get(0).reset();
+        othersNs = Math.max(0, others.cpuNs() - othersNs);
+        compiledNs = Math.max(0, compilers.cpuNs() - compiledNs);
+        double spanNs = System.nanoTime() - from;
         var intervals = new ArrayList<List<Interval>>();
         long cpuNs = 0;
         long wallNs = 0;
@@ -142,8 +160,7 @@ final class SpinProcesses implements AutoCloseable {
             // It may have been stopped just before its end.
             wallNs = Math.max(wallNs, mine.get(mine.size() - 1).endNs());
         }
-        double othersCpus = (double) Math.max(0, others.cpuNs() - othersNs) / (System.nanoTime() - from);
-        return new Spinner.Spun(intervals, wallNs, cpuNs, othersCpus, "");
+        return new Seen(new Spinner.Spun(intervals, wallNs, cpuNs, othersNs / spanNs, ""), compiledNs, spanNs);
     }
 
     @Override

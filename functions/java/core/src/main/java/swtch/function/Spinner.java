@@ -25,6 +25,11 @@ final class Spinner {
 
     /** CPU time is of the spinners; which part of a CPU the others of this process had meanwhile; and from what this is. */
     record Spun(List<List<Interval>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
+        /** With what further threads had, CPUs on average. */
+        Spun withOthers(double cpus) {
+            return new Spun(threads, wallNs, cpuNs, othersCpus + cpus, from);
+        }
+
         private Spun described(String what, String without) {
             String told = String.format(Locale.ROOT, "gaps of %d spinning %s over %.2f s", threads.size(), what, wallNs / 1e9);
             return new Spun(threads, wallNs, cpuNs, othersCpus, without == null ? told : told + "; " + without);
