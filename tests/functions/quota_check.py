@@ -106,7 +106,9 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
             # They may have run in few of the periods, and a machine that stops for a while has it charged to whoever runs. More than all is
             # wrong all the same.
             most_ns = (1 + TOLERANCE) * own["quota_ns"] + spinners * KEPT_NS / periods
-            assert inferred["quota_ci_low_ns"] <= most_ns, f"{inferred} is more than a quota of {own['quota_ns']} ns lets run"
+            assert inferred["quota_ci_low_ns"] <= most_ns, (
+                f"{inferred} is more than a quota of {own['quota_ns']} ns lets run"
+            )
             return f"other threads of the function had {others_ns:.0f} ns of {own['quota_ns']} in each period"
         kept = abs(inferred["quota_ns"] - own["quota_ns"]) <= spinners * KEPT_NS / periods
         why = f"the kernel may have let it run {inferred['quota_ns']:.0f} ns of {own['quota_ns']} on average"
