@@ -103,7 +103,7 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
             return None
         others_ns = found["throttling"]["spun"]["others_cpus"] * own["period_ns"]
         if others_ns > TOLERANCE * own["quota_ns"]:
-            # They may have run in few of the periods, and a machine that stops for a while has it charged to whoever runs. More than all is
+            # They may have run in few of the periods, and a machine that stops for a while has that charged to the thread that runs. More than all is
             # wrong all the same.
             most_ns = (1 + TOLERANCE) * own["quota_ns"] + spinners * KEPT_NS / periods
             assert inferred["quota_ci_low_ns"] <= most_ns, (
