@@ -39,9 +39,11 @@ fn package(name: &str, version: &str) -> PathBuf {
     })
 }
 
-/// The main source of a package.
+/// The main source of a package; that of cake has its name.
 fn source(name: &str, version: &str) -> PathBuf {
-    package(name, version).join("src/bpf/main.bpf.c")
+    let directory = package(name, version).join("src/bpf");
+    let main = directory.join("main.bpf.c");
+    if main.exists() { main } else { directory.join(format!("{}.bpf.c", name.trim_start_matches("scx_"))) }
 }
 
 /// What the user-space half of a scheduler sets.
@@ -121,6 +123,7 @@ fn schedulers_with_headers_elsewhere_run_as_published() {
     // that sleep a hundred times end later than the others.
     let schedulers = [
         ("bpfland", "1.1.4", 1.3),
+        ("cake", "1.2.2", 1.3),
         ("cosmos", "1.1.7", 1.3),
         ("flash", "1.1.4", 1.3),
         ("lavd", "1.1.4", 1.6),

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::mem::{offset_of, size_of};
 
 /// `SWTCH_ABI` in include/swtch/kernel.h.
-pub(super) const ABI: u64 = 3;
+pub(super) const ABI: u64 = 4;
 /// The largest machine, in CPUs.
 pub(super) const MAX_CPUS: usize = 8192;
 
@@ -123,6 +123,15 @@ pub(super) struct SchedEntity {
 }
 
 #[repr(C)]
+#[derive(Default)]
+pub(super) struct SchedInfo {
+    pub(super) pcount: c_ulong,
+    pub(super) run_delay: u64,
+    pub(super) last_arrival: u64,
+    pub(super) last_queued: u64,
+}
+
+#[repr(C)]
 pub(super) struct TaskStruct {
     pub(super) cpu: u32,
     pub(super) swtch_task: u32,
@@ -151,6 +160,7 @@ pub(super) struct TaskStruct {
     pub(super) start_boottime: u64,
     pub(super) nvcsw: c_ulong,
     pub(super) nivcsw: c_ulong,
+    pub(super) sched_info: SchedInfo,
     pub(super) mm: *mut c_void,
     pub(super) parent: *mut TaskStruct,
     pub(super) real_parent: *mut TaskStruct,
@@ -335,7 +345,7 @@ pub(super) struct CssSet {
 }
 
 /// The numbers in `swtch_description`.
-pub(super) const DESCRIBED: usize = 23;
+pub(super) const DESCRIBED: usize = 24;
 
 /// What `swtch_description` must be.
 pub(super) fn description(table_bytes: usize) -> [u64; DESCRIBED] {
@@ -351,6 +361,7 @@ pub(super) fn description(table_bytes: usize) -> [u64; DESCRIBED] {
         offset_of!(TaskStruct, cpus_ptr) as u64,
         offset_of!(TaskStruct, pid) as u64,
         offset_of!(TaskStruct, utime) as u64,
+        offset_of!(TaskStruct, sched_info) as u64,
         offset_of!(TaskStruct, comm) as u64,
         offset_of!(TaskStruct, cpus_mask) as u64,
         offset_of!(Cgroup, own) as u64,

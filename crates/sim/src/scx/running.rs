@@ -141,6 +141,7 @@ impl Core {
         shown.state = 0;
         shown.on_rq = 1;
         shown.scx.flags = shown.scx.flags & !TASK_DEQD_FOR_SLEEP | TASK_QUEUED;
+        self.begin_to_wait(task);
         self.count_running(cpu, 1);
         let shown = self.tasks[task as usize].shown;
         call!(self, runnable, shown, flags);
@@ -163,12 +164,34 @@ impl Core {
             call!(self, stopping, shown, false);
         }
         call!(self, quiescent, shown, DEQ_SLEEP);
+        self.end_of_wait(task, self.now_ns, false);
         self.leave_dsq(task);
         self.count_running(cpu, -1);
         let shown = self.shown_mut(task);
         shown.scx.flags = shown.scx.flags & !TASK_QUEUED | TASK_DEQD_FOR_SLEEP;
         shown.on_rq = 0;
         shown.state = if ends { 0x80 } else { 1 };
+    }
+
+    /// `sched_info_enqueue`, Linux kernel/sched/stats.h.
+    fn begin_to_wait(&mut self, task: u32) {
+        let now_ns = self.now_ns;
+        let info = &mut self.shown_mut(task).sched_info;
+        if info.last_queued == 0 {
+            info.last_queued = now_ns;
+        }
+    }
+
+    /// `sched_info_dequeue`, or `sched_info_arrive` when it begins to run.
+    fn end_of_wait(&mut self, task: u32, now_ns: u64, runs: bool) {
+        let info = &mut self.shown_mut(task).sched_info;
+        if info.last_queued != 0 {
+            info.run_delay += now_ns.saturating_sub(std::mem::take(&mut info.last_queued));
+        }
+        if runs {
+            info.pcount += 1;
+            info.last_arrival = now_ns;
+        }
     }
 
     fn count_running(&mut self, cpu: u32, change: i32) {
@@ -231,12 +254,19 @@ impl Core {
         };
         if prev_queued {
             self.put_prev(cpu, prev, next == NONE);
+            self.begin_to_wait(prev);
         }
         self.set_curr(cpu, next);
         if next == NONE {
             self.become_idle(cpu);
         } else {
             self.set_next(cpu, next, delay_ns);
+            self.end_of_wait(next, self.now_ns + delay_ns, true);
+        }
+        if prev != NONE && prev != next {
+            // `switch_count` of `__schedule`, after the choice.
+            let shown = self.shown_mut(prev);
+            *(if prev_queued { &mut shown.nivcsw } else { &mut shown.nvcsw }) += 1;
         }
         self.bury();
         (next != NONE).then_some(next)

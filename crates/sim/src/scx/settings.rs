@@ -22,12 +22,16 @@ pub(super) enum Global {
 /// A value that a machine gives.
 #[derive(Clone, Debug)]
 pub(super) enum OfMachine {
-    /// How many CPUs there are, as wide as the variable.
-    CpuCount,
+    /// So many times the number of CPUs, as wide as the variable.
+    CpuCount(u64),
     /// The numbers of the CPUs, in an array; the number of bytes of an element.
     Cpus(usize),
     /// The same number for each CPU, in an array; the number of bytes of an element.
     EachCpu(u64, usize),
+    /// So many times the number of CPUs for each CPU, likewise.
+    EachCpuCount(u64, usize),
+    /// All CPUs as the bits of one number for each CPU, likewise.
+    EachCpuMask(usize),
     /// The CPUs as bits.
     CpuMask,
 }
@@ -40,9 +44,16 @@ impl Global {
         let bytes = match self {
             Self::Number(value) => number(*value)?,
             Self::Bytes(bytes) => bytes.clone(),
-            Self::Machine(OfMachine::CpuCount) => number(cpus.len() as u64)?,
+            Self::Machine(OfMachine::CpuCount(times)) => number(times * cpus.len() as u64)?,
             Self::Machine(OfMachine::Cpus(width)) => elements(cpus.iter().map(|cpu| u64::from(*cpu)), *width),
             Self::Machine(OfMachine::EachCpu(value, width)) => elements(cpus.iter().map(|_| *value), *width),
+            Self::Machine(OfMachine::EachCpuCount(times, width)) => {
+                elements(cpus.iter().map(|_| times * cpus.len() as u64), *width)
+            }
+            Self::Machine(OfMachine::EachCpuMask(width)) => {
+                let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0, |mask, cpu| mask | 1_u64 << cpu);
+                elements(cpus.iter().map(|_| mask), *width)
+            }
             Self::Machine(OfMachine::CpuMask) => {
                 let mut words = vec![0_u64; cpus.iter().max().map_or(0, |most| *most as usize / 64 + 1)];
                 for cpu in cpus {

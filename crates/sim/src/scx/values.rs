@@ -5,11 +5,11 @@
 //! [values]
 //! slice_ns = 1_000_000
 //! smt_enabled = false
-//! nr_cpu_ids = "cpu count"           # of the simulated machine
+//! nr_cpu_ids = "cpu count"           # of the simulated machine; or "3 * cpu count"
 //! preferred_cpus = "cpus"            # 0, 1, 2, ... in an array of 64-bit numbers
 //! dom_cpumasks = "cpu mask"          # all CPUs as bits
 //! cpu_capacity = { each_cpu = 1024 } # the same for each CPU, in 64 bits; `bits = 32` for elements of 32 bits
-//! "table[0]" = { each_cpu = "its number", bits = 16 }
+//! "table[0]" = { each_cpu = "its number", bits = 16 } # or "cpu mask" or "cpu count", as above
 //! weights = { list = [1, 2, 3], bits = 32 } # a plain list has elements of 64 bits
 //! "domains[0].id" = 7                # a part of a variable, as in C
 //! [[before]]                         # a SEC("syscall") program that runs before the scheduler starts
@@ -32,7 +32,7 @@ pub enum ValuesError {
     Form(#[from] toml::de::Error),
     /// A value is not understood.
     #[error(
-        "the value of {name} is \"{text}\"; expected a number, a list, \"cpu count\", \"cpus\" or \"cpu mask\""
+        "the value of {name} is \"{text}\"; expected a number, a list, \"cpu count\", \"3 * cpu count\", \"cpus\" or \"cpu mask\""
     )]
     Value {
         /// The variable.
@@ -129,13 +129,17 @@ impl Settings {
                 Value::Each { each_cpu: EachCpu::Word(word), bits } if word == "its number" => {
                     Global::Machine(OfMachine::Cpus(width(bits)?))
                 }
-                Value::Each { each_cpu: EachCpu::Word(text), .. } => {
-                    return Err(ValuesError::Value { name, text });
+                Value::Each { each_cpu: EachCpu::Word(word), bits } if word == "cpu mask" => {
+                    Global::Machine(OfMachine::EachCpuMask(width(bits)?))
                 }
-                Value::Word(word) => Global::Machine(match word.as_str() {
-                    "cpu count" => OfMachine::CpuCount,
-                    "cpus" => OfMachine::Cpus(8),
-                    "cpu mask" => OfMachine::CpuMask,
+                Value::Each { each_cpu: EachCpu::Word(text), bits } => match counts(&text) {
+                    Some(times) => Global::Machine(OfMachine::EachCpuCount(times, width(bits)?)),
+                    None => return Err(ValuesError::Value { name, text }),
+                },
+                Value::Word(word) => Global::Machine(match (word.as_str(), counts(&word)) {
+                    ("cpus", _) => OfMachine::Cpus(8),
+                    ("cpu mask", _) => OfMachine::CpuMask,
+                    (_, Some(times)) => OfMachine::CpuCount(times),
                     _ => return Err(ValuesError::Value { name, text: word }),
                 }),
             };
@@ -145,6 +149,12 @@ impl Settings {
         settings.after = file.after.into_iter().map(Call::program).collect();
         Ok(settings)
     }
+}
+
+/// How many times the number of CPUs: `cpu count`, `3 * cpu count`.
+fn counts(text: &str) -> Option<u64> {
+    let times = text.strip_suffix("cpu count")?.trim_end();
+    if times.is_empty() { Some(1) } else { times.strip_suffix('*')?.trim_end().parse().ok() }
 }
 
 impl Call {
@@ -161,7 +171,8 @@ mod tests {
     #[test]
     fn values_are_those_of_the_file_and_of_the_machine() {
         let text = "flags = 6\n[values]\na = true\nb = -1\nc = [1, 2]\nd = { list = [7], bits = 32 }\ne = \"cpu count\"\n\
-                    f = \"cpus\"\ng = \"cpu mask\"\nh = { each_cpu = 1024, bits = 32 }\ni = { each_cpu = \"its number\", bits = 16 }\n[[after]]\nprogram = \"go\"\nargument = [-1]\n";
+                    f = \"cpus\"\ng = \"cpu mask\"\nh = { each_cpu = 1024, bits = 32 }\ni = { each_cpu = \"its number\", bits = 16 }\n\
+                    j = { each_cpu = \"3 * cpu count\", bits = 8 }\nk = { each_cpu = \"cpu mask\", bits = 32 }\n[[after]]\nprogram = \"go\"\nargument = [-1]\n";
         let settings = Settings::from_toml(text).unwrap();
         let of = |name: &str, size| {
             let (_, value) = settings.globals.iter().find(|(other, _)| other == name).unwrap();
@@ -173,9 +184,11 @@ mod tests {
         assert_eq!(of("g", 16).unwrap(), [3_u64.to_le_bytes(), 4_u64.to_le_bytes()].concat());
         assert_eq!(of("h", 12).unwrap(), 1024_u32.to_le_bytes().repeat(3));
         assert_eq!(of("i", 8).unwrap(), [0, 0, 1, 0, 66, 0]);
+        assert_eq!((of("j", 3).unwrap(), of("k", 12).unwrap()), (vec![9; 3], 3_u32.to_le_bytes().repeat(3)));
         assert_eq!((settings.flags, settings.after[0].argument.as_slice()), (Some(6), &[255; 4][..]));
         let error = |text: &str| Settings::from_toml(text).map(|_| ()).unwrap_err().to_string();
         assert!(error("[values]\na = \"all\"").contains("the value of a is \"all\""));
+        assert!(error("[values]\na = \"x * cpu count\"").contains("the value of a is \"x * cpu count\""));
         assert!(error("[values]\na = { each_cpu = \"all\" }").contains("the value of a is \"all\""));
         assert!(error("[values]\na = { each_cpu = 1, bits = 7 }").contains("the elements of a have 7 bits"));
         assert!(error("vlaues = 1").contains("vlaues"));

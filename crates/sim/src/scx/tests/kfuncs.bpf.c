@@ -230,6 +230,9 @@ s32 BPF_STRUCT_OPS(kfuncs_init_task, struct task_struct *p, struct scx_init_task
 void BPF_STRUCT_OPS(kfuncs_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	CHECK(p->flags & PF_EXITING && p->se.sum_exec_runtime >= 3000000);
+	/* Each time that it ran ended with a switch, and it ran, waited or slept all the time. */
+	CHECK(p->nvcsw >= 1 && p->sched_info.pcount == p->nvcsw + p->nivcsw && !p->sched_info.last_queued);
+	CHECK(p->sched_info.run_delay + p->se.sum_exec_runtime <= bpf_ktime_get_ns() - p->start_time);
 	/* The last ones: the timer has rung, and tasks have been moved. */
 	if (p->pid == 7)
 		CHECK(rung == 3 && moved > 0);

@@ -19,6 +19,7 @@
 #define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu_node(mask, node, flags)
 #define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags) scx_bpf_pick_any_cpu_node(mask, node, flags)
 #define __COMPAT_bpf_cpumask_populate(mask, from, bytes) bpf_cpumask_populate(mask, from, bytes)
+#define __COMPAT_scx_bpf_events(events, bytes) ((void)__builtin_memset(events, 0, bytes))
 #define __COMPAT_dsq_move_to_local(dsq_id) scx_bpf_dsq_move_to_local(dsq_id, 0)
 
 #endif

@@ -8,7 +8,7 @@
 #include "types.h"
 
 /* Raised whenever a layout or the table changes. */
-#define SWTCH_ABI 3
+#define SWTCH_ABI 4
 
 struct swtch_kernel {
 	u64 (*now)(void);
@@ -93,6 +93,7 @@ const u64 swtch_description[] = {
 	offsetof(struct task_struct, cpus_ptr),
 	offsetof(struct task_struct, pid),
 	offsetof(struct task_struct, utime),
+	offsetof(struct task_struct, sched_info),
 	offsetof(struct task_struct, comm),
 	offsetof(struct task_struct, cpus_mask),
 	offsetof(struct cgroup, self),

@@ -140,6 +140,15 @@ struct sched_entity {
 	u32 on_rq;
 };
 
+/* How often a task ran, and how long it waited for that (kernel/sched/stats.h). */
+struct sched_info {
+	unsigned long pcount;
+	u64 run_delay;
+	u64 last_arrival;
+	/* When it began to wait; 0 while it runs or sleeps. */
+	u64 last_queued;
+};
+
 struct thread_info {
 	u32 cpu;
 };
@@ -182,6 +191,7 @@ struct task_struct {
 	u64 start_boottime;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
+	struct sched_info sched_info;
 	struct mm_struct *mm;
 	struct task_struct *parent;
 	struct task_struct *real_parent;
@@ -192,6 +202,28 @@ struct task_struct {
 	struct mempolicy *mempolicy;
 	char comm[16];
 	struct cpumask cpus_mask;
+};
+
+/* A CPU's timer for ticks. Schedulers read it through bpf_per_cpu_ptr(), which has no such variable here. */
+struct clock_event_device {
+	s64 next_event;
+};
+struct tick_device {
+	struct clock_event_device *evtdev;
+};
+
+/* Counters of sched_ext's own core, which the simulator does not keep. */
+struct scx_event_stats {
+	s64 SCX_EV_SELECT_CPU_FALLBACK;
+	s64 SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE;
+	s64 SCX_EV_DISPATCH_KEEP_LAST;
+	s64 SCX_EV_ENQ_SKIP_EXITING;
+	s64 SCX_EV_ENQ_SKIP_MIGRATION_DISABLED;
+	s64 SCX_EV_REFILL_SLICE_DFL;
+	s64 SCX_EV_BYPASS_DURATION;
+	s64 SCX_EV_BYPASS_DISPATCH;
+	s64 SCX_EV_BYPASS_ACTIVATE;
+	s64 SCX_EV_INSERT_NOT_OWNED;
 };
 
 struct scx_rq {
@@ -355,32 +387,35 @@ enum {
 };
 #define SCX_SLICE_INF 0xffffffffffffffffULL
 
-#define SCX_DSQ_FLAG_BUILTIN (1ULL << 63)
-#define SCX_DSQ_FLAG_LOCAL_ON (1ULL << 62)
-#define SCX_DSQ_INVALID SCX_DSQ_FLAG_BUILTIN
-#define SCX_DSQ_GLOBAL (SCX_DSQ_FLAG_BUILTIN | 1)
-#define SCX_DSQ_LOCAL (SCX_DSQ_FLAG_BUILTIN | 2)
-#define SCX_DSQ_LOCAL_ON (SCX_DSQ_FLAG_BUILTIN | SCX_DSQ_FLAG_LOCAL_ON)
-#define SCX_DSQ_LOCAL_CPU_MASK 0xffffffffULL
-#define SCX_DSQ_ITER_REV (1ULL << 16)
-
-/* Values of Linux 7.3. */
-#define SCX_ENQ_WAKEUP 1ULL
-#define SCX_ENQ_HEAD (1ULL << 16)
-#define SCX_ENQ_CPU_SELECTED (1ULL << 20)
-#define SCX_ENQ_PREEMPT (1ULL << 32)
-#define SCX_ENQ_REENQ (1ULL << 40)
-/* As on kernels that do not have it: a task stays in the local queue in which it was put. */
-#define SCX_ENQ_IMMED 0ULL
-#define SCX_ENQ_LAST (1ULL << 41)
-#define SCX_DEQ_SLEEP 1ULL
-#define SCX_DEQ_CORE_SCHED_EXEC (1ULL << 32)
+/* Enumerations as in the kernel, since sources ask for `bpf_core_enum_value(enum scx_enq_flags, ...)`. Values of Linux 7.3. */
+enum scx_dsq_id_flags {
+	SCX_DSQ_FLAG_BUILTIN = 1ULL << 63,
+	SCX_DSQ_FLAG_LOCAL_ON = 1ULL << 62,
+	SCX_DSQ_INVALID = SCX_DSQ_FLAG_BUILTIN,
+	SCX_DSQ_GLOBAL = SCX_DSQ_FLAG_BUILTIN | 1,
+	SCX_DSQ_LOCAL = SCX_DSQ_FLAG_BUILTIN | 2,
+	SCX_DSQ_LOCAL_ON = SCX_DSQ_FLAG_BUILTIN | SCX_DSQ_FLAG_LOCAL_ON,
+	SCX_DSQ_LOCAL_CPU_MASK = 0xffffffffULL,
+};
+enum scx_dsq_iter_flags { SCX_DSQ_ITER_REV = 1 << 16 };
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1ULL,
+	SCX_ENQ_HEAD = 1ULL << 16,
+	SCX_ENQ_CPU_SELECTED = 1ULL << 20,
+	SCX_ENQ_PREEMPT = 1ULL << 32,
+	SCX_ENQ_REENQ = 1ULL << 40,
+	SCX_ENQ_LAST = 1ULL << 41,
+	/* As on kernels that do not have it: a task stays in the local queue in which it was put. */
+	SCX_ENQ_IMMED = 0ULL,
+};
+enum scx_deq_flags { SCX_DEQ_SLEEP = 1ULL, SCX_DEQ_CORE_SCHED_EXEC = 1ULL << 32 };
 #define HAVE_SCX_ENQ_CPU_SELECTED 1
 
 enum scx_wake_flags { SCX_WAKE_FORK = 4, SCX_WAKE_TTWU = 8, SCX_WAKE_SYNC = 16 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2, SCX_KICK_WAIT = 4 };
 enum scx_pick_idle_cpu_flags { SCX_PICK_IDLE_CORE = 1, SCX_PICK_IDLE_IN_NODE = 2 };
-enum scx_ent_flags { SCX_TASK_QUEUED = 1, SCX_TASK_DEQD_FOR_SLEEP = 8 };
+/* SCX_TASK_IMMED likewise. */
+enum scx_ent_flags { SCX_TASK_QUEUED = 1, SCX_TASK_DEQD_FOR_SLEEP = 8, SCX_TASK_IMMED = 0 };
 enum scx_ops_flags {
 	SCX_OPS_KEEP_BUILTIN_IDLE = 1,
 	SCX_OPS_ENQ_LAST = 2,
