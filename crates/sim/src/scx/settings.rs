@@ -22,13 +22,13 @@ pub(super) enum Global {
 /// A value that a machine gives.
 #[derive(Clone, Debug)]
 pub(super) enum OfMachine {
-    /// So many times the number of CPUs, as wide as the variable.
+    /// A multiple of the number of CPUs, as wide as the variable.
     CpuCount(u64),
     /// The numbers of the CPUs, in an array; the number of bytes of an element.
     Cpus(usize),
     /// The same number for each CPU, in an array; the number of bytes of an element.
     EachCpu(u64, usize),
-    /// So many times the number of CPUs for each CPU, likewise.
+    /// A multiple of the number of CPUs for each CPU, likewise.
     EachCpuCount(u64, usize),
     /// All CPUs as the bits of one number for each CPU, likewise.
     EachCpuMask(usize),
