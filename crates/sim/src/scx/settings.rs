@@ -44,11 +44,11 @@ impl Global {
         let bytes = match self {
             Self::Number(value) => number(*value)?,
             Self::Bytes(bytes) => bytes.clone(),
-            Self::Machine(OfMachine::CpuCount(times)) => number(times * cpus.len() as u64)?,
+            Self::Machine(OfMachine::CpuCount(times)) => number(times.saturating_mul(cpus.len() as u64))?,
             Self::Machine(OfMachine::Cpus(width)) => elements(cpus.iter().map(|cpu| u64::from(*cpu)), *width),
             Self::Machine(OfMachine::EachCpu(value, width)) => elements(cpus.iter().map(|_| *value), *width),
             Self::Machine(OfMachine::EachCpuCount(times, width)) => {
-                elements(cpus.iter().map(|_| times * cpus.len() as u64), *width)
+                elements(cpus.iter().map(|_| times.saturating_mul(cpus.len() as u64)), *width)
             }
             Self::Machine(OfMachine::EachCpuMask(width)) => {
                 let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0, |mask, cpu| mask | 1_u64 << cpu);
