@@ -164,7 +164,7 @@ impl Core {
             call!(self, stopping, shown, false);
         }
         call!(self, quiescent, shown, DEQ_SLEEP);
-        self.end_of_wait(task, self.now_ns, false);
+        self.end_of_wait(task, self.now_ns);
         self.leave_dsq(task);
         self.count_running(cpu, -1);
         let shown = self.shown_mut(task);
@@ -182,15 +182,11 @@ impl Core {
         }
     }
 
-    /// `sched_info_dequeue`, or `sched_info_arrive` when it begins to run.
-    fn end_of_wait(&mut self, task: u32, now_ns: u64, runs: bool) {
+    /// `sched_info_dequeue`.
+    fn end_of_wait(&mut self, task: u32, now_ns: u64) {
         let info = &mut self.shown_mut(task).sched_info;
         if info.last_queued != 0 {
             info.run_delay += now_ns.saturating_sub(std::mem::take(&mut info.last_queued));
-        }
-        if runs {
-            info.pcount += 1;
-            info.last_arrival = now_ns;
         }
     }
 
@@ -261,7 +257,6 @@ impl Core {
             self.become_idle(cpu);
         } else {
             self.set_next(cpu, next, delay_ns);
-            self.end_of_wait(next, self.now_ns + delay_ns, true);
         }
         if prev != NONE && prev != next {
             // `switch_count` of `__schedule`, after the choice.
@@ -350,6 +345,11 @@ impl Core {
         shown.cpu = cpu;
         let shown = self.tasks[task as usize].shown;
         call!(self, running, shown);
+        // `sched_info_arrive`, as the CPU switches.
+        self.end_of_wait(task, start_ns);
+        let info = &mut self.shown_mut(task).sched_info;
+        info.pcount += 1;
+        info.last_arrival = start_ns;
     }
 
     fn become_idle(&mut self, cpu: u32) {

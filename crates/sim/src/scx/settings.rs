@@ -24,15 +24,21 @@ pub(super) enum Global {
 pub(super) enum OfMachine {
     /// A multiple of the number of CPUs, as wide as the variable.
     CpuCount(u64),
-    /// The numbers of the CPUs, in an array; the number of bytes of an element.
-    Cpus(usize),
-    /// The same number for each CPU, in an array; the number of bytes of an element.
-    EachCpu(u64, usize),
-    /// A multiple of the number of CPUs for each CPU, likewise.
-    EachCpuCount(u64, usize),
-    /// All CPUs as the bits of one number for each CPU, likewise.
-    EachCpuMask(usize),
+    /// An element for each CPU, in an array; the number of bytes of one.
+    EachCpu(Element, usize),
     /// The CPUs as bits.
+    CpuMask,
+}
+
+/// What a CPU has in an array.
+#[derive(Clone, Debug)]
+pub(super) enum Element {
+    /// Its number.
+    Cpu,
+    Number(u64),
+    /// A multiple of the number of CPUs.
+    CpuCount(u64),
+    /// All CPUs up to 63 as bits.
     CpuMask,
 }
 
@@ -45,25 +51,28 @@ impl Global {
             Self::Number(value) => number(*value)?,
             Self::Bytes(bytes) => bytes.clone(),
             Self::Machine(OfMachine::CpuCount(times)) => number(times.saturating_mul(cpus.len() as u64))?,
-            Self::Machine(OfMachine::Cpus(width)) => elements(cpus.iter().map(|cpu| u64::from(*cpu)), *width),
-            Self::Machine(OfMachine::EachCpu(value, width)) => elements(cpus.iter().map(|_| *value), *width),
-            Self::Machine(OfMachine::EachCpuCount(times, width)) => {
-                elements(cpus.iter().map(|_| times.saturating_mul(cpus.len() as u64)), *width)
+            Self::Machine(OfMachine::EachCpu(element, width)) => {
+                let alike = match element {
+                    Element::Cpu => None,
+                    Element::Number(value) => Some(*value),
+                    Element::CpuCount(times) => Some(times.saturating_mul(cpus.len() as u64)),
+                    Element::CpuMask => mask(cpus).first().copied(),
+                };
+                elements(cpus.iter().map(|cpu| alike.unwrap_or(u64::from(*cpu))), *width)
             }
-            Self::Machine(OfMachine::EachCpuMask(width)) => {
-                let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0, |mask, cpu| mask | 1_u64 << cpu);
-                elements(cpus.iter().map(|_| mask), *width)
-            }
-            Self::Machine(OfMachine::CpuMask) => {
-                let mut words = vec![0_u64; cpus.iter().max().map_or(0, |most| *most as usize / 64 + 1)];
-                for cpu in cpus {
-                    words[*cpu as usize / 64] |= 1 << (cpu % 64);
-                }
-                elements(words.into_iter(), 8)
-            }
+            Self::Machine(OfMachine::CpuMask) => elements(mask(cpus).into_iter(), 8),
         };
         (bytes.len() <= size).then_some(bytes)
     }
+}
+
+/// CPUs as the bits of words.
+fn mask(cpus: &[u32]) -> Vec<u64> {
+    let mut words = vec![0; cpus.iter().max().map_or(0, |most| *most as usize / 64 + 1)];
+    for cpu in cpus {
+        words[*cpu as usize / 64] |= 1 << (cpu % 64);
+    }
+    words
 }
 
 /// Numbers, each in this number of bytes.

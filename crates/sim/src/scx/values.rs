@@ -19,7 +19,7 @@
 //! program = "start_timer"
 //! ```
 
-use super::settings::{Global, OfMachine, Program, Settings, elements};
+use super::settings::{Element, Global, OfMachine, Program, Settings, elements};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -123,24 +123,23 @@ impl Settings {
                 Value::Number(number) => Global::Number(number as u64),
                 Value::List(values) => list(values, 8),
                 Value::Narrow { list: values, bits } => list(values, width(bits)?),
-                Value::Each { each_cpu: EachCpu::Number(number), bits } => {
-                    Global::Machine(OfMachine::EachCpu(number as u64, width(bits)?))
+                Value::Each { each_cpu, bits } => {
+                    let element = match each_cpu {
+                        EachCpu::Number(number) => Element::Number(number as u64),
+                        EachCpu::Word(text) => match (text.as_str(), counts(&text)) {
+                            ("its number", _) => Element::Cpu,
+                            ("cpu mask", _) => Element::CpuMask,
+                            (_, Some(times)) => Element::CpuCount(times),
+                            _ => return Err(ValuesError::Value { name, text }),
+                        },
+                    };
+                    Global::Machine(OfMachine::EachCpu(element, width(bits)?))
                 }
-                Value::Each { each_cpu: EachCpu::Word(word), bits } if word == "its number" => {
-                    Global::Machine(OfMachine::Cpus(width(bits)?))
-                }
-                Value::Each { each_cpu: EachCpu::Word(word), bits } if word == "cpu mask" => {
-                    Global::Machine(OfMachine::EachCpuMask(width(bits)?))
-                }
-                Value::Each { each_cpu: EachCpu::Word(text), bits } => match counts(&text) {
-                    Some(times) => Global::Machine(OfMachine::EachCpuCount(times, width(bits)?)),
-                    None => return Err(ValuesError::Value { name, text }),
-                },
-                Value::Word(word) => Global::Machine(match (word.as_str(), counts(&word)) {
-                    ("cpus", _) => OfMachine::Cpus(8),
+                Value::Word(text) => Global::Machine(match (text.as_str(), counts(&text)) {
+                    ("cpus", _) => OfMachine::EachCpu(Element::Cpu, 8),
                     ("cpu mask", _) => OfMachine::CpuMask,
                     (_, Some(times)) => OfMachine::CpuCount(times),
-                    _ => return Err(ValuesError::Value { name, text: word }),
+                    _ => return Err(ValuesError::Value { name, text }),
                 }),
             };
             settings.globals.push((name, global));

@@ -22,7 +22,7 @@ final class SpinProcesses implements AutoCloseable {
 
     /** A compiler that does next to nothing for so long is done; it may not have been let run within a period. */
     private static final long QUIET_MS = 150;
-    /** A hundredth of what the smallest quota lets run meanwhile. */
+    /** A hundredth of what the smallest quota lets run in that time. */
     private static final long QUIET_NS = 100_000;
     /** One method may take a quarter of a second, which is 4 s under the smallest quota. */
     private static final long LONGEST_QUIET_NS = 10_000_000_000L;
@@ -85,7 +85,7 @@ final class SpinProcesses implements AutoCloseable {
         }
     }
 
-    /** Compiling what ran before would be charged to the quota meanwhile. Looking for the threads each time would itself be compiled. */
+    /** Compiling what ran before would be charged to the quota while spinners run. Looking for the threads each time would itself be compiled. */
     private static void waitFor(Tasks compilers) throws InterruptedException {
         long end = System.nanoTime() + LONGEST_QUIET_NS;
         long before;
@@ -128,7 +128,7 @@ final class SpinProcesses implements AutoCloseable {
         }
     }
 
-    /** What an attempt saw, what compilers had meanwhile, and how long that was. */
+    /** What an attempt saw, and what compilers had in a span that holds it. */
     private record Seen(Spinner.Spun spun, long compiledNs, double spanNs) {}
 
     private Seen once(double ms, List<DataInputStream> answers, Tasks others, Tasks compilers) throws IOException {
