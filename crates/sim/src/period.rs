@@ -41,7 +41,13 @@ impl Period {
     /// When this number of periods has passed, ns.
     #[inline]
     pub(crate) fn end_ns(self, periods: u64) -> u64 {
-        periods.saturating_mul(self.ns).saturating_sub(self.begun_ns)
+        self.at_ns(periods, 0)
+    }
+
+    /// When this number of periods and a rest of the next one have passed, ns.
+    #[inline]
+    pub(crate) fn at_ns(self, periods: u64, rest_ns: u64) -> u64 {
+        periods.saturating_mul(self.ns).saturating_add(rest_ns).saturating_sub(self.begun_ns)
     }
 
     /// Whole periods up to a time.
@@ -79,6 +85,7 @@ mod tests {
         assert_eq!([0, 7, 8, 17].map(|ns| begun.at_or_after_ns(ns)), [7, 7, 17, 17]);
         assert_eq!([0, 6, 7].map(|ns| begun.split(ns)), [(0, 3), (0, 9), (1, 0)]);
         assert_eq!([1, 2].map(|periods| begun.end_ns(periods)), [7, 17]);
+        assert_eq!([(0, 3), (0, 5), (1, 1)].map(|(periods, rest)| begun.at_ns(periods, rest)), [0, 2, 8]);
         assert_eq!([0, 9, 10].map(|ns| period.count(ns)), [0, 0, 1]);
         assert_eq!(Period::new(0).ns(), 1);
     }

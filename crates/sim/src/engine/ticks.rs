@@ -49,7 +49,7 @@ impl Ticks {
         let (periods, rest) = self.left.split(target);
         // A step that ends where a period ends has ended before the next tick.
         let (periods, rest) = if rest == 0 { (periods - 1, self.left.ns()) } else { (periods, rest) };
-        self.period.end_ns(periods).saturating_add(self.tick_ns + rest)
+        self.period.at_ns(periods, self.tick_ns + rest)
     }
 
     /// What a tick still takes of the time from `at_ns` on, ns.
@@ -83,6 +83,12 @@ mod tests {
             prop_assert_eq!(free(from, middle) + free(middle, end), need);
             prop_assert_eq!(ticks.end_ns(middle, need - free(from, middle)), if need == free(from, middle) { middle } else { end });
         }
+    }
+
+    #[test]
+    fn a_step_may_begin_within_a_tick_from_before_the_run() {
+        let ticks = Ticks::new(Period::new(10).begun(1), 4);
+        assert_eq!((ticks.end_ns(0, 1), ticks.end_ns(0, 6), ticks.end_ns(0, 7)), (4, 9, 14));
     }
 
     #[test]
