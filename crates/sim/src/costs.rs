@@ -6,6 +6,7 @@ mod presets;
 
 use crate::hook::{Family, HOOKS, Hook};
 use crate::machine::Distance;
+use crate::slabs::SlabCosts;
 pub(crate) use messages::SOCKET_OVERHEAD_BYTES;
 
 /// Why costs are assumed where no Profile was given. The plan completes it with the remedy.
@@ -48,12 +49,12 @@ pub struct Costs {
     /// The time that a call on a pipe takes more when the message's memory is not near, ns. It is not near when more than
     /// [`near_cache_bytes`](Self::near_cache_bytes) have been written, or read, in a row.
     pub cold_pipe_ns: u64,
-    /// The same of a socket, ns.
-    pub cold_socket_ns: u64,
     /// What of that writing a pipe takes more, and reading it less, ns.
     pub cold_pipe_write_more_ns: i64,
-    /// The same of a socket, ns.
-    pub cold_socket_write_more_ns: i64,
+    /// What calls on sockets take more where the memory of their messages is not near.
+    pub slabs: SlabCosts,
+    /// A page for a pipe that has no free one, ns.
+    pub pipe_page_ns: u64,
     /// What a call on a pipe takes more when another CPU used the pipe last: the kernel's own lines come from there, ns.
     pub pipe_lines_ns: u64,
     /// The same of a socket, ns.
@@ -111,13 +112,17 @@ pub struct Costs {
     pub locked_per_mille: [u32; Family::COUNT],
 }
 
+/// What a socket's message of 100 bytes takes of memory.
+pub(crate) const NEAR_MESSAGE_BYTES: u64 = messages::SOCKET_OVERHEAD_BYTES as u64 + 100;
+
+/// Linux's pipe holds its bytes in pages (fs/pipe.c).
+pub(crate) const PAGE_BYTES: u32 = 4096;
+
 /// Where the memory of a pipe and its message is when they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The message is read, not written.
-    pub is_read: bool,
-    /// Its memory is not near.
-    pub is_deep: bool,
+    /// What it takes more because its memory is not near, ns.
+    pub far_ns: u64,
     /// Another CPU used the pipe last.
     pub used_elsewhere: bool,
     /// Another CPU wrote the message that is read.
@@ -158,21 +163,26 @@ impl Costs {
         mean_ns.saturating_add_signed(if reads { -more_ns } else { more_ns })
     }
 
+    /// What a call on a pipe takes more when the message's memory is not near, ns.
+    pub(crate) fn far_pipe_ns(&self, reads: bool) -> u64 {
+        let more_ns = self.cold_pipe_write_more_ns;
+        self.cold_pipe_ns.saturating_add_signed(if reads { -more_ns } else { more_ns })
+    }
+
+    /// Free messages of sockets that are near at most.
+    pub(crate) fn near_messages(&self) -> usize {
+        (self.near_cache_bytes / NEAR_MESSAGE_BYTES) as usize
+    }
+
     /// What a call takes more because of where its memory is, ns.
     pub(crate) fn distant_ns(&self, socket: bool, memory: Memory) -> u64 {
-        let [cold_ns, lines_ns, data_ns] = if socket {
-            [self.cold_socket_ns, self.socket_lines_ns, self.socket_data_ns]
+        let [lines_ns, data_ns] = if socket {
+            [self.socket_lines_ns, self.socket_data_ns]
         } else {
-            [self.cold_pipe_ns, self.pipe_lines_ns, self.pipe_data_ns]
+            [self.pipe_lines_ns, self.pipe_data_ns]
         };
-        let more_ns = if socket { self.cold_socket_write_more_ns } else { self.cold_pipe_write_more_ns };
-        let cold_ns = cold_ns.saturating_add_signed(if memory.is_read { -more_ns } else { more_ns });
         // What comes from another CPU's cache does not come from memory as well.
-        let message_ns = match (memory.written_elsewhere, memory.is_deep) {
-            (true, _) => data_ns.max(cold_ns),
-            (false, true) => cold_ns,
-            (false, false) => 0,
-        };
+        let message_ns = if memory.written_elsewhere { data_ns.max(memory.far_ns) } else { memory.far_ns };
         message_ns + if memory.used_elsewhere { lines_ns } else { 0 }
     }
 

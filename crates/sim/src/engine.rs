@@ -153,12 +153,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let first_cpu = perturbation.first_cpu(cpus);
         let tick_period = perturbation.tick_period(Period::new(costs.tick_period_ns));
         let ticks = Ticks::new(tick_period, costs.tick_ns);
-        let near_cache_bytes = costs.near_cache_bytes;
+        let objects = Objects::of(&workload, &costs);
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, tick_period, options.seed),
             policy,
             sink,
-            objects: Objects::of(&workload, near_cache_bytes),
+            objects,
             workload,
             task_states: Vec::new(),
             processes: BTreeSet::new(),

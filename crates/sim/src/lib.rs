@@ -5,7 +5,7 @@
 //!
 //! Modules: `spec` and `quantity` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
 //! `workload`, `workloads`, `program`, `cgroups` and `period` are what is simulated, and `what_if` changes it; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
-//! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory); `sink` and `stats` see what happens; `run`,
+//! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory, `slabs` are that of messages); `sink` and `stats` see what happens; `run`,
 //! `simulate`, `ensemble`, `trace_writer`, `summary`, `recorded` and `sweep` (`fingerprint`: what changed) make Traces and documents of it; `error`.
 #![deny(unsafe_code)]
 
@@ -33,6 +33,7 @@ pub mod run;
 pub mod scx;
 mod simulate;
 pub mod sink;
+mod slabs;
 pub mod spec;
 pub mod stats;
 pub mod summary;

@@ -5,6 +5,7 @@ use crate::file_closure::GuestEntry;
 use crate::guest::{GuestJob, Resumed};
 use crate::initramfs;
 use crate::kept_boot;
+use crate::qemu::{self, Accelerator};
 use crate::spec::Spec;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -24,9 +25,10 @@ pub(crate) fn digest(files: &[&Path]) -> Result<u64, VmError> {
 }
 
 /// Names everything that decides what a guest does, but QEMU itself, by the digests of its files.
-pub(crate) fn inputs(spec: &Spec, digests: &[u64]) -> String {
+pub(crate) fn inputs(spec: &Spec, accelerator: Accelerator, digests: &[u64]) -> String {
     let mut hasher = DefaultHasher::new();
-    (spec.cpus, spec.memory_mib, &spec.append, spec.seed, digests).hash(&mut hasher);
+    let command_line = qemu::command_line(spec, accelerator);
+    (spec.cpus, spec.memory_mib, command_line, spec.seed, digests).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 

@@ -104,7 +104,7 @@ fn resume(
     archives.write_own()?;
     archives.write_rest(None)?;
     let boots = archives::digest(&[&files.kernel, &files.initramfs])?;
-    let inputs = archives::inputs(spec, &[boots, archives::digest(&[&archives.files()])?]);
+    let inputs = archives::inputs(spec, accelerator, &[boots, archives::digest(&[&archives.files()])?]);
     if accelerator != Accelerator::CountedInstructions {
         archives.write_rest(Some(Resumed::now().map_err(VmError::system("reading random numbers"))?))?;
     }
@@ -166,7 +166,8 @@ fn boot(
         }
         archives.write_all()?;
         qemu::write_device_tree(spec, accelerator, &files)?;
-        let inputs = archives::inputs(spec, &[archives::digest(&[&files.kernel, &files.initramfs])?]);
+        let inputs =
+            archives::inputs(spec, accelerator, &[archives::digest(&[&files.kernel, &files.initramfs])?]);
         let is_trial = accelerator == Accelerator::Kvm;
         let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
         let session = Session::start(spec, accelerator, &files, None, boot_timeout, result()?)?;

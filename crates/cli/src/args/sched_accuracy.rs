@@ -23,7 +23,7 @@ pub(crate) struct AccuracyArgs {
     /// Schedulers besides stock, as for 'swtch sched compare'
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "flsched,rr,fifo")]
     pub(crate) policies: Vec<Policy>,
-    /// Counted runs of each load under each scheduler, five times as many in a virtual machine where they differ; its simulation has three seeds for each
+    /// Counted runs of each load under each scheduler, ten times as many in a virtual machine where they differ; its simulation has three seeds for each
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) runs: usize,
     /// Keep results in this new directory: the guest's Profile, the runs, and the table as accuracy.json

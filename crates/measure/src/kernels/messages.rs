@@ -13,7 +13,9 @@ use crate::clock::Clock;
 use crate::sys;
 use crate::traversal::Array;
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swtch_profile::vocabulary::Carrier;
@@ -29,17 +31,28 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Opens `channels` pipes or sockets, each of which takes `depth` messages before it is read.
+    /// Opens `channels` pipes or sockets, each of which takes `depth` messages before it is read. `ENOBUFS` where one does not take them: pipes
+    /// beyond `pipe-user-pages-soft` get a page or two, and `wmem_default` may have been lowered. No call on them waits, so none hangs.
     pub(crate) fn new(carrier: Carrier, channels: u32, depth: u32) -> Result<Self, i32> {
         sys::raise_open_files();
         let ends = (0..channels).map(|_| match carrier {
-            Carrier::Pipe => sys::Pipe::new().map(|pipe| (pipe.read, pipe.write)),
+            Carrier::Pipe => pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK),
             Carrier::Socket => {
-                socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                    .map_err(rustix::io::Errno::raw_os_error)
+                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             }
         });
-        Ok(Self { ends: ends.collect::<Result<_, _>>()?, depth, readers_turn: AtomicBool::new(false) })
+        let ends: Vec<(OwnedFd, OwnedFd)> = ends.collect::<Result<_, _>>().map_err(Errno::raw_os_error)?;
+        for (_, write) in &ends {
+            for _ in 0..depth {
+                if rustix::io::write(write, &[0; MESSAGE_BYTES]) != Ok(MESSAGE_BYTES) {
+                    return Err(Errno::NOBUFS.raw_os_error());
+                }
+            }
+        }
+        let messages = Self { ends, depth, readers_turn: AtomicBool::new(false) };
+        messages.read_all();
+        Ok(messages)
     }
 
     /// One task writes and reads a round. Returns the time of the writes and of the reads, by `clock`.

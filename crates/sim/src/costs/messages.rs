@@ -1,7 +1,8 @@
 //! What messages take, from a Profile's measured ones.
 
-use super::Costs;
+use super::{Costs, NEAR_MESSAGE_BYTES, PAGE_BYTES};
 use crate::assumption::Assumption;
+use crate::slabs::{self, SlabCosts, SlabWork};
 use swtch_profile::model::{Message, Profile};
 use swtch_profile::vocabulary::Carrier;
 use swtch_topology::Placement;
@@ -20,64 +21,43 @@ pub(super) const APART: [Placement; 6] = [
 /// bytes for 100 (`SKB_TRUESIZE`, include/linux/skbuff.h, Linux 6.18).
 pub(crate) const SOCKET_OVERHEAD_BYTES: u32 = 668;
 
+/// Places in what [`calls_ns`] gives.
+const WRITE: usize = 0;
+const READ: usize = 1;
+
 /// Sets what calls on pipes and sockets take besides `pipe_ns`, and tells what had to be assumed.
 ///
 /// - A call on a socket is half of a message through one socket on one CPU.
 /// - `*_write_more_ns`: what the write takes beyond half of a message.
-/// - `cold_*`: what a message takes more where 4,000 are under way, or where none finds its memory near, if 1,000 were measured too.
-/// - `near_cache_bytes`: how many sockets' messages do.
+/// - `cold_pipe_*`: what a message takes more where 4,000 are under way.
+/// - `near_cache_bytes` and `slabs`: how many sockets' messages find their memory near, and what the others take more.
 /// - `*_lines_ns` and `*_data_ns` divide the time that a message takes more between two CPUs than on one. One part is its data. The other
 ///   is the kernel's own lines, which go there and back once for all messages that wait in a pipe. One message and many give both.
 pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
     let mut assumed = Vec::new();
     for carrier in Carrier::ALL {
         let rows = || profile.messages.iter().filter(|row| row.carrier == carrier);
+        let one_cpu = Rows::of(rows().filter(|row| row.one_cpu_ns.is_none()).collect());
         let is_socket = carrier == Carrier::Socket;
-        let mut one_cpu: Vec<&Message> = rows().filter(|row| row.one_cpu_ns.is_none()).collect();
-        one_cpu.sort_by_key(|row| under_way(row));
-        let alone = one_cpu.iter().copied().find(|row| row.channels == 1);
-        let alone_ns = alone.map(|row| row.message_ns.median);
         if is_socket {
-            costs.socket_ns = if let Some(both_ns) = alone_ns {
-                let bytes_ns = alone.map_or(0, |row| row.message_bytes * costs.byte_ps / 1000);
-                whole_ns(both_ns / 2.0).saturating_sub(bytes_ns)
-            } else {
-                let typical = Costs::typical();
-                let ns = costs.pipe_ns * typical.socket_ns / typical.pipe_ns;
-                let why = "the Profile has no messages; in the usual proportion to pipes";
-                assumed.push(Assumption::new("socket_ns", ns.to_string(), why));
-                ns
-            };
+            assumed.extend(set_socket(costs, one_cpu.alone));
         }
-        let deep = one_cpu.last().copied().filter(|row| row.channels > 1);
-        let mut far = 1.0;
-        if let [alone, half, deep] = one_cpu[..]
-            && is_socket
-            && let Some(near) = Near::of(alone, half, deep)
-        {
-            far = near.far;
-            // One message under way is near: it is what the others are compared with.
-            let bytes = (u64::from(SOCKET_OVERHEAD_BYTES) + deep.message_bytes) as f64;
-            costs.near_cache_bytes = (near.messages.max(1.0) * bytes).round() as u64;
+        match (one_cpu.alone, one_cpu.deep) {
+            (Some(alone), Some(deep)) if is_socket => set_slabs(costs, alone, deep, one_cpu),
+            (Some(alone), Some(deep)) => {
+                let more = [0, 1].map(|call| calls_ns(deep)[call] - calls_ns(alone)[call]);
+                costs.cold_pipe_ns = whole_ns((more[0] + more[1]) / 2.0);
+                costs.cold_pipe_write_more_ns = half_of_difference(more);
+                costs.pipe_page_ns = one_cpu.few.map_or(0, |few| page_ns(few, deep));
+            }
+            _ => {
+                let value = if is_socket { costs.slabs.flush_ns } else { costs.cold_pipe_ns };
+                let why = "the Profile has no messages; that of an ordinary server";
+                assumed.push(Assumption::new(&format!("cold_{carrier}_ns"), value.to_string(), why));
+            }
         }
-        let deep_ns = deep.map(|row| row.message_ns.median);
-        let near_more_ns = alone.map_or(0.0, write_more_ns);
-        let cold_more_ns = deep.map_or(0.0, |deep| far * (write_more_ns(deep) - near_more_ns));
-        let more = if is_socket {
-            [&mut costs.socket_write_more_ns, &mut costs.cold_socket_write_more_ns]
-        } else {
-            [&mut costs.pipe_write_more_ns, &mut costs.cold_pipe_write_more_ns]
-        };
-        [*more[0], *more[1]] = [near_more_ns, cold_more_ns].map(|ns| ns.round() as i64);
-        let cold = if is_socket { &mut costs.cold_socket_ns } else { &mut costs.cold_pipe_ns };
-        match (alone_ns, deep_ns) {
-            (Some(alone_ns), Some(deep_ns)) => *cold = whole_ns(far * (deep_ns - alone_ns) / 2.0),
-            _ => assumed.push(Assumption::new(
-                &format!("cold_{carrier}_ns"),
-                cold.to_string(),
-                "the Profile has no messages; that of an ordinary server",
-            )),
-        }
+        let more_ns = one_cpu.alone.map_or(0, |alone| half_of_difference(calls_ns(alone)));
+        *if is_socket { &mut costs.socket_write_more_ns } else { &mut costs.pipe_write_more_ns } = more_ns;
         let (lines, data) = if is_socket {
             (&mut costs.socket_lines_ns, &mut costs.socket_data_ns)
         } else {
@@ -97,38 +77,130 @@ pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
     assumed
 }
 
-/// Messages that are in a row's pipes or sockets when all are written.
-fn under_way(row: &Message) -> u64 {
-    u64::from(row.channels) * u64::from(row.depth)
+/// Sets what a call on a socket takes where one message is under way.
+fn set_socket(costs: &mut Costs, alone: Option<&Message>) -> Option<Assumption> {
+    if let Some(alone) = alone {
+        let bytes_ns = alone.message_bytes * costs.byte_ps / 1000;
+        costs.socket_ns = whole_ns(alone.message_ns.median / 2.0).saturating_sub(bytes_ns);
+        return None;
+    }
+    let typical = Costs::typical();
+    costs.socket_ns = costs.pipe_ns * typical.socket_ns / typical.pipe_ns;
+    let why = "the Profile has no messages; in the usual proportion to pipes";
+    Some(Assumption::new("socket_ns", costs.socket_ns.to_string(), why))
 }
 
-/// The messages that find their memory near, of many that are written and then read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Near {
-    messages: f64,
-    /// What a message with far memory takes more than one with near memory, for each ns that the mean of the deep row does.
-    far: f64,
+/// Sets how many messages of sockets find their memory near, and what the others take more.
+///
+/// Of M messages under way M - C are not near, and their reads take more: two rows give C. What writes and reads had to do in each row is
+/// simulated, and the times are those with the least squares of what is left.
+fn set_slabs(costs: &mut Costs, alone: &Message, deep: &Message, rows: Rows) {
+    let more_ns = |row: &Message, call: usize| calls_ns(row)[call] - calls_ns(alone)[call];
+    // Slabs are given up where a few messages of each socket lie together, which takes reads longer.
+    if let Some(near) = rows.half.and_then(|half| {
+        let full = rows.few.unwrap_or(deep);
+        near_messages((under_way(half), more_ns(half, READ)), (under_way(full), more_ns(full, READ)))
+    }) {
+        // One message under way is near: it is what the others are compared with.
+        costs.near_cache_bytes = (near.max(1.0) * NEAR_MESSAGE_BYTES as f64).round() as u64;
+    }
+    let measured: Vec<&Message> = [rows.half, Some(deep), rows.few].into_iter().flatten().collect();
+    let work: Vec<[SlabWork; 2]> =
+        measured.iter().map(|row| slabs::round(costs.near_messages(), row.channels, row.depth)).collect();
+    let fitted = |call: usize, parts: fn(SlabWork) -> [u64; 2]| {
+        let rows = measured.iter().zip(&work).map(|(row, work)| {
+            let [a, b] = parts(work[call]).map(|count| count as f64 / under_way(row));
+            (a, b, more_ns(row, call))
+        });
+        least_squares(rows.collect()).map(whole_ns)
+    };
+    let [partial_ns, new_ns] = fitted(WRITE, |work| [work.partial, work.new]);
+    let [flush_ns, give_up_ns] = fitted(READ, |work| [work.flushed, work.given_up]);
+    costs.slabs = SlabCosts { partial_ns, new_ns, flush_ns, give_up_ns };
 }
 
-impl Near {
-    /// Of N messages under way N - C have far memory: two such rows give C, and what far memory takes more.
-    fn of(alone: &Message, half: &Message, deep: &Message) -> Option<Self> {
-        let more_ns = |row: &Message| row.message_ns.median - alone.message_ns.median;
-        let (half_ns, deep_ns) = (more_ns(half), more_ns(deep));
-        let (half_n, deep_n) = (under_way(half) as f64, under_way(deep) as f64);
-        if deep_n <= half_n || deep_ns <= 0.0 {
-            return None;
-        }
-        // far * (1 - C / N) for both.
-        let near_ns = (deep_ns - half_ns).clamp(0.0, deep_ns) / (1.0 / half_n - 1.0 / deep_n);
-        let far_ns = deep_ns + near_ns / deep_n;
-        Some(Self { messages: near_ns / far_ns, far: far_ns / deep_ns })
+/// How many messages are near: `(messages under way, what one takes more)` of two rows, where `more * (1 - C / M)` holds for both.
+fn near_messages((few, few_ns): (f64, f64), (many, many_ns): (f64, f64)) -> Option<f64> {
+    if many <= few || many_ns <= 0.0 {
+        return None;
+    }
+    let near_ns = (many_ns - few_ns).clamp(0.0, many_ns) / (1.0 / few - 1.0 / many);
+    Some(near_ns / (many_ns + near_ns / many))
+}
+
+/// `x` and `y`, neither negative, for which `a * x + b * y` comes nearest to the third of each row.
+fn least_squares(rows: Vec<(f64, f64, f64)>) -> [f64; 2] {
+    let sum = |of: fn(&(f64, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>();
+    let (aa, ab, bb) = (sum(|row| row.0 * row.0), sum(|row| row.0 * row.1), sum(|row| row.1 * row.1));
+    let (at, bt) = (sum(|row| row.0 * row.2), sum(|row| row.1 * row.2));
+    let determinant = aa * bb - ab * ab;
+    let both = [at * bb - bt * ab, bt * aa - at * ab].map(|part| part / determinant);
+    let alone = |squares: f64, with: f64| if squares > 0.0 { (with / squares).max(0.0) } else { 0.0 };
+    // Rows in which one is a multiple of the other do not tell them apart.
+    if determinant > 1e-9 * aa * bb && both.iter().all(|part| *part >= 0.0) {
+        both
+    } else if bt * bt * aa > at * at * bb {
+        [0.0, alone(bb, bt)]
+    } else {
+        [alone(aa, at), 0.0]
     }
 }
 
-/// What the write of a message takes more than half of it, ns; nothing where that was not measured.
-fn write_more_ns(row: &Message) -> f64 {
-    row.write_share.map_or(0.0, |share| row.message_ns.median * (share - 0.5))
+/// Half of what a write takes more than a read.
+fn half_of_difference([write_ns, read_ns]: [f64; 2]) -> i64 {
+    ((write_ns - read_ns) / 2.0).round() as i64
+}
+
+/// A carrier's rows on one CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rows<'a> {
+    /// One message under way.
+    alone: Option<&'a Message>,
+    /// A few messages in each of most channels.
+    deep: Option<&'a Message>,
+    /// As many in each of fewer.
+    half: Option<&'a Message>,
+    /// More in each of fewer.
+    few: Option<&'a Message>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(rows: Vec<&'a Message>) -> Self {
+        let (alone, many): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.channels == 1);
+        let Some(deep) = many.iter().copied().max_by_key(|row| row.channels) else {
+            return Self { alone: alone.first().copied(), ..Self::default() };
+        };
+        let fewer = |deeper: bool| {
+            let is_so = |row: &&Message| {
+                row.channels < deep.channels
+                    && if deeper { row.depth > deep.depth } else { row.depth == deep.depth }
+            };
+            many.iter().copied().find(is_so)
+        };
+        Self { alone: alone.first().copied(), deep: Some(deep), half: fewer(false), few: fewer(true) }
+    }
+}
+
+/// Messages that are in a row's pipes or sockets when all are written.
+fn under_way(row: &Message) -> f64 {
+    f64::from(row.channels) * f64::from(row.depth)
+}
+
+/// What a page takes that a pipe has to get, ns. The pages of `few` less those of `deep`, in each pipe and round: a pipe keeps one.
+fn page_ns(few: &Message, deep: &Message) -> u64 {
+    let pages =
+        |row: &Message| f64::from(row.depth.div_ceil((PAGE_BYTES / row.message_bytes.max(1) as u32).max(1)));
+    let pages_more = pages(few) - pages(deep);
+    if pages_more <= 0.0 {
+        return 0;
+    }
+    whole_ns((few.message_ns.median - deep.message_ns.median) * f64::from(few.depth) / pages_more)
+}
+
+/// The write and the read of a message, ns; equal where the Profile does not tell them apart.
+fn calls_ns(row: &Message) -> [f64; 2] {
+    let write_ns = row.message_ns.median * row.write_share.unwrap_or(0.5);
+    [write_ns, row.message_ns.median - write_ns]
 }
 
 /// What a call pays for the kernel's lines, and a message for its data, from rows of two depths on one placement.
@@ -204,35 +276,68 @@ mod tests {
     fn writes_take_as_much_more_than_reads_as_was_measured() {
         let with = |write_share, row| Message { write_share: Some(write_share), ..row };
         let (costs, _) = costs_of(vec![
-            with(0.55, row(Carrier::Socket, Placement::SameCpu, (1, 1), 4_000.0, None)),
-            with(0.6, row(Carrier::Socket, Placement::SameCpu, (200, 20), 5_000.0, None)),
+            with(0.55, row(Carrier::Pipe, Placement::SameCpu, (1, 1), 4_000.0, None)),
+            with(0.6, row(Carrier::Pipe, Placement::SameCpu, (200, 20), 5_000.0, None)),
+            with(0.55, row(Carrier::Socket, Placement::SameCpu, (1, 1), 8_000.0, None)),
         ]);
         let calls = [false, true].map(|reads| {
-            let deep = crate::costs::Memory { is_read: reads, is_deep: true, ..Default::default() };
-            let call_ns = costs.call_ns(true, 100, reads);
-            (call_ns, call_ns + costs.distant_ns(true, deep))
+            // What pipe_ns is comes from elsewhere.
+            let more_ns = costs.call_ns(false, 100, reads) as i64 - costs.message_ns(false, 100) as i64;
+            (more_ns + costs.locked_ns(false, 100) as i64, costs.far_pipe_ns(reads))
         });
-        assert_eq!(calls, [(2_200, 3_000), (1_800, 2_000)]);
+        assert_eq!(calls, [(200, 800), (-200, 200)]);
+        assert_eq!([false, true].map(|reads| costs.call_ns(true, 100, reads)), [4_400, 3_600]);
+    }
+
+    /// Rows of sockets as they would be with 300 messages near and these costs.
+    fn rows_of(near: usize, true_costs: SlabCosts) -> Vec<Message> {
+        let deep = |channels: u32, depth: u32| {
+            let messages = f64::from(channels * depth);
+            let [write, read] = slabs::round(near, channels, depth);
+            let write_ns = 2_200.0 + true_costs.ns(write) as f64 / messages;
+            let both_ns = write_ns + 1_800.0 + true_costs.ns(read) as f64 / messages;
+            let row = row(Carrier::Socket, Placement::SameCpu, (channels, depth), both_ns, None);
+            Message { write_share: Some(write_ns / both_ns), ..row }
+        };
+        let alone = row(Carrier::Socket, Placement::SameCpu, (1, 1), 4_000.0, None);
+        let alone = Message { write_share: Some(0.55), ..alone };
+        vec![deep(20, 200), alone, deep(50, 20), deep(200, 20)]
     }
 
     #[test]
-    fn two_depths_give_how_many_messages_are_near() {
-        // 400 find near memory; the others take 1,000 ns more.
-        let deep = |channels: u32| {
-            let messages = f64::from(channels * 20);
-            row(
-                Carrier::Socket,
-                Placement::SameCpu,
-                (channels, 20),
-                4_000.0 + 1_000.0 * (1.0 - 400.0 / messages),
-                None,
-            )
-        };
-        let alone = row(Carrier::Socket, Placement::SameCpu, (1, 1), 4_000.0, None);
-        let (costs, _) = costs_of(vec![alone.clone(), deep(200), deep(50)]);
-        assert_eq!((costs.near_cache_bytes, costs.cold_socket_ns), (400 * 768, 500));
-        let dear = row(Carrier::Socket, Placement::SameCpu, (50, 20), 5_000.0, None);
-        assert_eq!(costs_of(vec![alone.clone(), dear, deep(200)]).0.near_cache_bytes, 768);
+    fn rows_of_two_sizes_give_how_many_messages_are_near_and_what_slabs_take() {
+        let true_costs = SlabCosts { partial_ns: 3_000, new_ns: 13_000, flush_ns: 500, give_up_ns: 0 };
+        let costs = costs_of(rows_of(300, true_costs)).0;
+        assert_eq!((costs.near_messages(), costs.slabs), (300, true_costs));
+        // A row less, and one kind of work is as good as two.
+        let fewer = costs_of(rows_of(300, true_costs)[1..].to_vec()).0;
+        assert_eq!((fewer.near_messages(), fewer.slabs.flush_ns), (300, 500));
+        assert!((12_000..14_000).contains(&fewer.slabs.new_ns), "{:?}", fewer.slabs);
+        // Dearer with fewer under way: none is near.
+        let dear = row(Carrier::Socket, Placement::SameCpu, (50, 20), 9_000.0, None);
+        let rows = rows_of(300, true_costs);
+        assert_eq!(costs_of(vec![rows[1].clone(), dear, rows[3].clone()]).0.near_messages(), 1);
+    }
+
+    #[test]
+    fn times_of_two_kinds_of_work_are_not_negative() {
+        let near = |[x, y]: [f64; 2], (a, b): (f64, f64)| (x - a).abs() + (y - b).abs() < 1e-9;
+        assert!(near(least_squares(vec![(1.0, 0.0, 5.0), (1.0, 1.0, 7.0), (0.0, 2.0, 4.0)]), (5.0, 2.0)));
+        // The second would be -1.
+        assert!(near(least_squares(vec![(1.0, 0.0, 5.0), (1.0, 1.0, 4.0)]), (4.5, 0.0)));
+        assert!(near(least_squares(vec![(1.0, 2.0, 6.0), (2.0, 4.0, 12.0)]), (6.0, 0.0)));
+        assert_eq!(least_squares(vec![(0.0, 0.0, 3.0)]), [0.0, 0.0]);
+        assert_eq!(least_squares(Vec::new()), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn pages_are_what_deep_pipes_take_more() {
+        // 200 messages are five pages, of which a pipe keeps one: 80 ns a message are 4,000 ns for each of the four.
+        let pipe = |size, ns| row(Carrier::Pipe, Placement::SameCpu, size, ns, None);
+        let rows = |few_ns| vec![pipe((1, 1), 560.0), pipe((200, 20), 600.0), pipe((20, 200), few_ns)];
+        let page_ns = |few_ns| costs_of(rows(few_ns)).0.pipe_page_ns;
+        assert_eq!((page_ns(680.0), page_ns(590.0), costs_of(rows(680.0)).0.cold_pipe_ns), (4_000, 0, 20));
+        assert_eq!(costs_of(rows(680.0)[..2].to_vec()).0.pipe_page_ns, 0);
     }
 
     #[test]
@@ -243,7 +348,7 @@ mod tests {
             row(Carrier::Socket, Placement::OtherPackage, (16, 1), 2_600.0, Some(1_600.0)),
             row(Carrier::Socket, Placement::OtherPackage, (16, 16), 2_900.0, Some(1_600.0)),
         ]);
-        assert_eq!((costs.socket_ns, costs.cold_socket_ns), (800, 0));
+        assert_eq!((costs.socket_ns, costs.slabs), (800, SlabCosts::default()));
         // Dearer when deep: no lines, all of it data.
         assert_eq!((costs.socket_lines_ns, costs.socket_data_ns), (0, 1_000));
         assert_eq!(assumed, ["cold_pipe_ns", "pipe_lines_ns and pipe_data_ns"]);

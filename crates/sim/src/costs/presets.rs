@@ -3,6 +3,7 @@
 use super::Costs;
 use super::measured::FAIR_SWITCH_INSTRUCTIONS;
 use crate::hook::{Family, HOOKS};
+use crate::slabs::SlabCosts;
 
 /// What hooks take, in the order of [`Hook`](crate::hook::Hook): `select_cpu`, `enqueue`, `dequeue`, `pick_next`, `put_prev`,
 /// `wakeup_preempt`, `tick`, `yield`, `balance`.
@@ -57,7 +58,7 @@ impl Costs {
             // One CPU writes 200 channels 10 to 270 messages deep before it reads them, against one channel. A socket's message took 2.0
             // to 2.6 us instead of 1.6, a pipe's 0.58 to 0.61 instead of 0.53 (the machine above).
             cold_pipe_ns: 35,
-            cold_socket_ns: 400,
+            slabs: SlabCosts::even(400),
             // A message between two cores that share a level 3, against one CPU (the machine above). Through a pipe that holds one it takes
             // 480 to 600 ns more, through one that holds 20 it takes 150 to 250. Through a socket it takes 1.0 to 1.2 us more, however many
             // it holds.

@@ -1,10 +1,8 @@
 //! What a pipe or a socket holds, and when there is room in it.
 
+use crate::costs::PAGE_BYTES;
 use crate::workload::Pipe;
 use std::collections::VecDeque;
-
-/// Linux's pipe holds its bytes in pages (fs/pipe.c).
-const PAGE_BYTES: u32 = 4096;
 
 /// What reading a message did to the room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +25,13 @@ pub(crate) struct MessageBuffer {
     pages: VecDeque<u32>,
     /// Where the next byte goes in the last of them.
     end: u32,
+    /// The pipe has a page that is free: it keeps one of those that were read (`anon_pipe_put_page`).
+    has_spare_page: bool,
 }
 
 impl MessageBuffer {
     pub(crate) fn new(spec: Pipe) -> Self {
-        Self { spec, filled: 0, taken: 0, pages: VecDeque::new(), end: 0 }
+        Self { spec, filled: 0, taken: 0, pages: VecDeque::new(), end: 0, has_spare_page: false }
     }
 
     /// Puts a message in, if there is room. One that is larger than the whole goes through when it is empty.
@@ -52,8 +52,7 @@ impl MessageBuffer {
     /// Puts a message into the pages. The bytes beyond whole pages go to the end of the last page if it has room (`anon_pipe_write`).
     fn put_in_pages(&mut self, bytes: u32) -> bool {
         let over = bytes % PAGE_BYTES;
-        let merges = over > 0 && !self.pages.is_empty() && self.end + over <= PAGE_BYTES;
-        let rest = if merges { bytes - over } else { bytes };
+        let (rest, merges) = self.beyond_the_last_page(bytes);
         let fits = self.pages.is_empty()
             || self.pages.len() + rest.div_ceil(PAGE_BYTES) as usize <= self.most_pages();
         if !fits {
@@ -66,12 +65,29 @@ impl MessageBuffer {
             }
         }
         let mut left = rest;
+        self.has_spare_page &= rest == 0;
         while left > 0 {
             self.end = left.min(PAGE_BYTES);
             self.pages.push_back(self.end);
             left -= self.end;
         }
         true
+    }
+
+    /// What of a message goes into new pages, and whether the rest goes to the end of the last page.
+    fn beyond_the_last_page(&self, bytes: u32) -> (u32, bool) {
+        let over = bytes % PAGE_BYTES;
+        let merges = over > 0 && !self.pages.is_empty() && self.end + over <= PAGE_BYTES;
+        (if merges { bytes - over } else { bytes }, merges)
+    }
+
+    /// How many pages a pipe needs for a message besides those that it has.
+    pub(crate) fn pages_needed(&self, bytes: u32) -> u32 {
+        if self.counts_bytes() {
+            return 0;
+        }
+        let pages = self.beyond_the_last_page(bytes).0.div_ceil(PAGE_BYTES);
+        pages.saturating_sub(u32::from(self.has_spare_page))
     }
 
     /// Takes a message out. `None` when it is not there yet.
@@ -103,6 +119,7 @@ impl MessageBuffer {
             left -= read;
             if *first == 0 {
                 self.pages.pop_front();
+                self.has_spare_page = true;
                 room = Room { more: true, was_full: room.was_full | is_full };
             }
         }
@@ -149,6 +166,23 @@ mod tests {
         assert_eq!(with_room, [(39, true)]);
         assert_eq!(pipe.take(96), Some(Room { more: true, was_full: false }));
         assert_eq!(pipe.take(1), None);
+    }
+
+    #[test]
+    fn a_pipe_needs_pages_beyond_the_one_that_it_keeps() {
+        let mut pipe = channel(false, 65_536, 0);
+        let fill = |pipe: &mut MessageBuffer, messages: usize| {
+            let needed = |pipe: &mut MessageBuffer| (pipe.pages_needed(100), assert!(pipe.put(100))).0;
+            (0..messages).map(|_| needed(pipe)).sum::<u32>()
+        };
+        // Forty messages a page. The first page is new, then it is kept.
+        assert_eq!((fill(&mut pipe, 40), fill(&mut pipe, 41), pipe.pages_needed(10_000)), (1, 2, 2));
+        while pipe.take(100).is_some() {}
+        assert_eq!((fill(&mut pipe, 40), fill(&mut pipe, 80)), (0, 2));
+        // A page that is read while others are written goes to the next message that needs one.
+        assert!((0..40).all(|_| pipe.take(100).is_some()));
+        assert_eq!((fill(&mut pipe, 1), pipe.pages_needed(4_096)), (0, 1));
+        assert_eq!(channel(true, 1_000, 0).pages_needed(100), 0);
     }
 
     #[test]

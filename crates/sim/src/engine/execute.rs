@@ -1,6 +1,7 @@
 //! Tasks' programs: what each step takes, and what it does.
 
 use super::Engine;
+use super::objects::Objects;
 use crate::costs::Memory;
 use crate::error::SimError;
 use crate::hook::Hook;
@@ -94,26 +95,25 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn load(&mut self, task: usize) {
         let op = self.op(task);
         let costs = &self.kernel.costs;
-        let call_ns = |pipe: u32, bytes: u32, reads: bool| {
-            let state = &self.objects.pipes[pipe as usize];
+        let call_ns = |objects: &mut Objects, pipe: u32, bytes: u32, reads: bool| {
+            let far_ns = objects.far_ns(pipe as usize, reads, costs);
+            let state = &objects.pipes[pipe as usize];
             let socket = state.spec.socket;
             let here = self.kernel.tasks[task].cpu;
             let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
-            // A writer takes memory from afar when none near is left; a reader gives it back there when the near part is full.
-            let is_deep = self.objects.near_bytes == if reads { costs.near_cache_bytes } else { 0 };
             let memory = Memory {
-                is_read: reads,
-                is_deep,
+                far_ns,
                 used_elsewhere: elsewhere(state.used_on),
                 written_elsewhere: reads && elsewhere(state.written_on),
             };
             let distant_ns = costs.distant_ns(socket, memory);
             let file_ns = if self.task_states[task].is_thread { costs.shared_file_ns } else { 0 };
-            (distant_ns, costs.call_ns(socket, bytes, reads) + file_ns)
+            let pages = if reads { 0 } else { u64::from(state.channel.pages_needed(bytes)) };
+            (distant_ns, costs.call_ns(socket, bytes, reads) + file_ns + pages * costs.pipe_page_ns)
         };
         let mut distant_ns = 0;
         let mut message_ns = |pipe: u32, bytes: u32, reads: bool| {
-            let (distant, message_ns) = call_ns(pipe, bytes, reads);
+            let (distant, message_ns) = call_ns(&mut self.objects, pipe, bytes, reads);
             distant_ns = distant;
             distant + message_ns
         };

@@ -3,6 +3,8 @@
 use super::channel::MessageBuffer;
 use super::mutex::Mutex;
 use super::teams::TeamState;
+use crate::costs::Costs;
+use crate::slabs::{SlabWork, Slabs};
 use crate::workload::{Barrier, Pipe, Workload};
 use std::collections::VecDeque;
 
@@ -17,6 +19,8 @@ pub(crate) struct PipeState {
     /// The CPU of the last call.
     pub(super) used_on: Option<u32>,
     pub(super) mutex: Mutex,
+    /// The slabs of a socket's messages, the first one's first.
+    pub(super) slabs: VecDeque<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,8 @@ pub(crate) struct SemaphoreState {
 pub(crate) struct Objects {
     /// Memory of messages that is free and near, bytes: what was given back last is used again first.
     pub(crate) near_bytes: u64,
+    /// Memory of messages in sockets.
+    pub(crate) slabs: Slabs,
     pub(crate) pipes: Vec<PipeState>,
     pub(crate) locks: Vec<LockState>,
     /// Tasks that wait, with the lock they want back.
@@ -55,7 +61,49 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    pub(crate) fn of(workload: &Workload, near_cache_bytes: u64) -> Self {
+    /// What a call on this pipe or socket would take more because its message's memory is not near, ns. A writer of a socket gets memory near.
+    pub(super) fn far_ns(&mut self, pipe: usize, reads: bool, costs: &Costs) -> u64 {
+        let state = &self.pipes[pipe];
+        if !state.spec.socket {
+            // A writer takes memory from afar when none near is left; a reader gives it back there when the near part is full.
+            let is_far = self.near_bytes == if reads { costs.near_cache_bytes } else { 0 };
+            return if is_far { costs.far_pipe_ns(reads) } else { 0 };
+        }
+        let work = match (reads, state.slabs.front()) {
+            (false, _) => self.slabs.fetch(),
+            (true, Some(slab)) => self.slabs.work_to_give(*slab),
+            (true, None) => SlabWork::default(),
+        };
+        costs.slabs.ns(work)
+    }
+
+    /// A message that takes so many bytes is written.
+    pub(super) fn take_memory(&mut self, pipe: usize, bytes: u64) {
+        let state = &mut self.pipes[pipe];
+        if state.spec.socket {
+            state.slabs.push_back(self.slabs.take());
+        } else {
+            self.near_bytes = self.near_bytes.saturating_sub(bytes);
+        }
+    }
+
+    /// It is read.
+    pub(super) fn give_memory(&mut self, pipe: usize, bytes: u64, near_cache_bytes: u64) {
+        let state = &mut self.pipes[pipe];
+        if !state.spec.socket {
+            self.near_bytes = (self.near_bytes + bytes).min(near_cache_bytes);
+            return;
+        }
+        // A reader may take a message in parts, or several at once.
+        let left = if state.channel.filled == 0 { 0 } else { state.slabs.len().saturating_sub(1).max(1) };
+        while state.slabs.len() > left
+            && let Some(slab) = state.slabs.pop_front()
+        {
+            self.slabs.give(slab);
+        }
+    }
+
+    pub(crate) fn of(workload: &Workload, costs: &Costs) -> Self {
         let pipe = |spec: &Pipe| PipeState {
             spec: *spec,
             channel: MessageBuffer::new(*spec),
@@ -64,12 +112,14 @@ impl Objects {
             written_on: None,
             used_on: None,
             mutex: Mutex::default(),
+            slabs: VecDeque::new(),
         };
         let barrier =
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };
         let semaphore = |value: &u32| SemaphoreState { value: *value, waiters: VecDeque::new() };
         Self {
-            near_bytes: near_cache_bytes,
+            near_bytes: costs.near_cache_bytes,
+            slabs: Slabs::new(costs.near_messages()),
             pipes: workload.pipes.iter().map(pipe).collect(),
             locks: vec![LockState::default(); workload.locks as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],

@@ -30,7 +30,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             && !state.spec.socket
             && !state.channel.is_full()
             && !self.kernel.costs.wakes_all_writers;
-        self.objects.near_bytes = self.objects.near_bytes.saturating_sub(state.channel.taken - before);
+        let taken = state.channel.taken - before;
+        self.objects.take_memory(pipe, taken);
         self.release_mutex(cpu, task, pipe);
         if let Some(reader) = reader {
             self.wake_sync(reader, cpu, task);
@@ -61,7 +62,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             (Room { was_full: true, .. }, false) => 1,
             _ => 0,
         };
-        self.objects.near_bytes = (self.objects.near_bytes + taken).min(self.kernel.costs.near_cache_bytes);
+        self.objects.give_memory(pipe, taken, self.kernel.costs.near_cache_bytes);
         self.release_mutex(cpu, task, pipe);
         self.wake_writers(cpu, task, pipe, writers);
         if let Some(reader) = next_reader {

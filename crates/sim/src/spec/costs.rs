@@ -3,6 +3,7 @@
 use crate::assumption::Assumption;
 use crate::costs::{Costs, NO_PROFILE};
 use crate::hook::{Family, Hook};
+use crate::slabs::SlabCosts;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use swtch_profile::Profile;
@@ -47,6 +48,7 @@ macro_rules! costs_table {
         pub(crate) struct CostsTable {
             base: Base,
             $($time: Option<Ns>,)*
+            cold_socket_ns: Option<Ns>,
             byte_ps: Option<u64>,
             instruction_ps: Option<u64>,
             pipe_locked_per_mille: Option<u32>,
@@ -67,7 +69,7 @@ macro_rules! costs_table {
 }
 
 costs_table! {
-    process_switch_ns thread_switch_ns idle_switch_ns wake_ns ipi_ns idle_exit_ns interrupt_ns tick_ns tick_period_ns pipe_ns socket_ns cold_pipe_ns cold_socket_ns
+    process_switch_ns thread_switch_ns idle_switch_ns wake_ns ipi_ns idle_exit_ns interrupt_ns tick_ns tick_period_ns pipe_ns socket_ns cold_pipe_ns
     pipe_lines_ns socket_lines_ns pipe_data_ns socket_data_ns futex_ns barrier_look_ns yield_ns sleep_ns fork_ns thread_fork_ns start_ns thread_start_ns exit_ns thread_exit_ns shared_file_ns
 }
 
@@ -85,6 +87,9 @@ impl CostsTable {
             (Base::Free, _) => (Costs::free(), Vec::new()),
         };
         self.times(&mut costs);
+        if let Some(Ns(ns)) = self.cold_socket_ns {
+            costs.slabs = SlabCosts::even(ns);
+        }
         costs.byte_ps = self.byte_ps.unwrap_or(costs.byte_ps);
         costs.instruction_ps = self.instruction_ps.unwrap_or(costs.instruction_ps);
         if let Some(per_mille) = self.pipe_locked_per_mille {
