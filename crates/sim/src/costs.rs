@@ -63,8 +63,8 @@ pub struct Costs {
     pub pipe_data_ns: u64,
     /// The same of a socket, ns.
     pub socket_data_ns: u64,
-    /// What either takes more of a thread beside others of its process, ns: the call holds the open file, because another thread could close
-    /// it (`__fget_light`, fs/file.c).
+    /// What either takes more of a thread beside others of its process, ns. The call holds the open file, because another thread could close it
+    /// (`__fget_light`, fs/file.c), and the C library looks whether the thread is to be cancelled.
     pub shared_file_ns: u64,
     /// Memory of messages that is near when it is used again: in the CPU's own cache, or among the allocator's objects of that CPU, bytes.
     pub near_cache_bytes: u64,

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-/// Objects of a slab: a page of sk_buff heads of 256 bytes.
-const SLAB_OBJECTS: u16 = 16;
+/// Objects of a slab: those of 640 bytes with a short message (`skbuff_small_head`), in two pages.
+const SLAB_OBJECTS: u16 = 12;
 
 /// Slabs with free objects that are kept although no object of theirs is in use (`min_partial`).
 const KEPT_SLABS: usize = 5;
