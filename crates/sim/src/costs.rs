@@ -6,7 +6,7 @@ mod presets;
 
 use crate::hook::{Family, HOOKS, Hook};
 use crate::machine::Distance;
-use crate::slabs::SlabCosts;
+pub use crate::slabs::SlabCosts;
 pub(crate) use messages::SOCKET_OVERHEAD_BYTES;
 
 /// Why costs are assumed where no Profile was given. The plan completes it with the remedy.

@@ -307,12 +307,19 @@ mod tests {
     #[test]
     fn rows_of_two_sizes_give_how_many_messages_are_near_and_what_slabs_take() {
         let true_costs = SlabCosts { partial_ns: 3_000, new_ns: 13_000, flush_ns: 500, give_up_ns: 0 };
+        let near = |found: u64, truth: u64| found.abs_diff(truth) <= truth / 20;
         let costs = costs_of(rows_of(300, true_costs)).0;
-        assert_eq!((costs.near_messages(), costs.slabs), (300, true_costs));
-        // A row less, and one kind of work is as good as two.
+        assert!(near(costs.near_messages() as u64, 300), "{}", costs.near_messages());
+        let found = [costs.slabs.partial_ns, costs.slabs.new_ns, costs.slabs.flush_ns];
+        assert!(
+            found.into_iter().zip([3_000, 13_000, 500]).all(|(found, truth)| near(found, truth)),
+            "{found:?}"
+        );
+        assert!(costs.slabs.give_up_ns < 100, "{:?}", costs.slabs);
+        // Two rows with many messages are enough.
         let fewer = costs_of(rows_of(300, true_costs)[1..].to_vec()).0;
-        assert_eq!((fewer.near_messages(), fewer.slabs.flush_ns), (300, 500));
-        assert!((12_000..14_000).contains(&fewer.slabs.new_ns), "{:?}", fewer.slabs);
+        let found = [fewer.near_messages() as u64, fewer.slabs.flush_ns];
+        assert!(near(found[0], 300) && near(found[1], 500), "{found:?}");
         // Dearer with fewer under way: none is near.
         let dear = row(Carrier::Socket, Placement::SameCpu, (50, 20), 9_000.0, None);
         let rows = rows_of(300, true_costs);
