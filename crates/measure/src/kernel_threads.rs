@@ -8,7 +8,7 @@ use swtch_profile::model::KernelThreads;
 
 /// They are watched for this part of the time limit,
 pub(crate) const SHARE: u32 = 6;
-/// and no longer than this: of four runs in 0.9 s nobody can tell whether there are three or seven a second.
+/// and no longer than this: four runs in 0.9 s do not tell three a second from seven.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(3);
 
 /// `kthreadd`, whose children they all are.

@@ -77,7 +77,7 @@ impl Objects {
         costs.slabs.ns(work)
     }
 
-    /// A message that takes so many bytes is written.
+    /// A message that takes this number of bytes is written.
     pub(super) fn take_memory(&mut self, pipe: usize, bytes: u64) {
         let state = &mut self.pipes[pipe];
         if state.spec.socket {
