@@ -69,7 +69,7 @@ pub(crate) struct Slabs {
     /// The slabs of free objects that are near, what was given back last at the end.
     near: Vec<u32>,
     most_near: usize,
-    slabs: Vec<Slab>,
+    states: Vec<Slab>,
     /// Slabs with free objects, and some that were given up since.
     listed: VecDeque<u32>,
     /// How many of those have free objects.
@@ -95,7 +95,7 @@ impl Slabs {
                 work.new += 1;
                 self.make()
             };
-            let state = &mut self.slabs[slab as usize];
+            let state = &mut self.states[slab as usize];
             let taken = state.free.min(wanted);
             state.free -= taken;
             if state.free == 0 {
@@ -118,7 +118,7 @@ impl Slabs {
     /// What giving back an object of this slab would take.
     pub(crate) fn work_to_give(&self, slab: u32) -> SlabWork {
         let is_far = self.near.len() >= self.most_near;
-        let state = self.slabs[slab as usize];
+        let state = self.states[slab as usize];
         let partial = self.partial + usize::from(state.free == 0);
         let gives_up = is_far && state.free + 1 == SLAB_OBJECTS && partial > KEPT_SLABS;
         SlabWork { flushed: u64::from(is_far), given_up: u64::from(gives_up), ..SlabWork::default() }
@@ -130,7 +130,7 @@ impl Slabs {
             self.near.push(slab);
             return;
         }
-        let state = &mut self.slabs[slab as usize];
+        let state = &mut self.states[slab as usize];
         self.partial += usize::from(state.free == 0);
         state.free += 1;
         if work.given_up > 0 {
@@ -148,7 +148,7 @@ impl Slabs {
 
     fn first_listed(&mut self) -> Option<u32> {
         while let Some(&slab) = self.listed.front() {
-            let state = &mut self.slabs[slab as usize];
+            let state = &mut self.states[slab as usize];
             if state.free > 0 {
                 return Some(slab);
             }
@@ -162,11 +162,11 @@ impl Slabs {
     fn make(&mut self) -> u32 {
         let whole = Slab { free: SLAB_OBJECTS, is_listed: true };
         let slab = if let Some(slab) = self.unused.pop() {
-            self.slabs[slab as usize] = whole;
+            self.states[slab as usize] = whole;
             slab
         } else {
-            self.slabs.push(whole);
-            (self.slabs.len() - 1) as u32
+            self.states.push(whole);
+            (self.states.len() - 1) as u32
         };
         self.listed.push_front(slab);
         self.partial += 1;
@@ -253,12 +253,12 @@ mod tests {
             } else if !held.is_empty() {
                 slabs.give(held.swap_remove((state >> 40) as usize % held.len()));
             }
-            let free: usize = slabs.slabs.iter().map(|slab| usize::from(slab.free)).sum();
+            let free: usize = slabs.states.iter().map(|slab| usize::from(slab.free)).sum();
             let listed: Vec<u32> =
-                slabs.listed.iter().copied().filter(|slab| slabs.slabs[*slab as usize].free > 0).collect();
+                slabs.listed.iter().copied().filter(|slab| slabs.states[*slab as usize].free > 0).collect();
             assert_eq!(listed.len(), slabs.partial);
             let given_up = slabs.listed.len() - listed.len() + slabs.unused.len();
-            let whole = (slabs.slabs.len() - given_up) * usize::from(SLAB_OBJECTS);
+            let whole = (slabs.states.len() - given_up) * usize::from(SLAB_OBJECTS);
             assert_eq!(free + slabs.near.len() + held.len(), whole, "step {step}");
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
             (Some(alone), Some(deep)) if is_socket => set_slabs(costs, alone, deep, one_cpu),
             (Some(alone), Some(deep)) => {
                 let more = [0, 1].map(|call| calls_ns(deep)[call] - calls_ns(alone)[call]);
-                costs.cold_pipe_ns = whole_ns((more[0] + more[1]) / 2.0);
+                costs.cold_pipe_ns = whole_ns(f64::midpoint(more[WRITE], more[READ]));
                 costs.cold_pipe_write_more_ns = half_of_difference(more);
                 costs.pipe_page_ns = one_cpu.few.map_or(0, |few| page_ns(few, deep));
             }
@@ -112,7 +112,7 @@ fn set_slabs(costs: &mut Costs, alone: &Message, deep: &Message, rows: Rows) {
             let [a, b] = parts(work[call]).map(|count| count as f64 / under_way(row));
             (a, b, more_ns(row, call))
         });
-        least_squares(rows.collect()).map(whole_ns)
+        least_squares(&rows.collect::<Vec<_>>()).map(whole_ns)
     };
     let [partial_ns, new_ns] = fitted(WRITE, |work| [work.partial, work.new]);
     let [flush_ns, give_up_ns] = fitted(READ, |work| [work.flushed, work.given_up]);
@@ -129,7 +129,7 @@ fn near_messages((few, few_ns): (f64, f64), (many, many_ns): (f64, f64)) -> Opti
 }
 
 /// `x` and `y`, neither negative, for which `a * x + b * y` comes nearest to the third of each row.
-fn least_squares(rows: Vec<(f64, f64, f64)>) -> [f64; 2] {
+fn least_squares(rows: &[(f64, f64, f64)]) -> [f64; 2] {
     let sum = |of: fn(&(f64, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>();
     let (aa, ab, bb) = (sum(|row| row.0 * row.0), sum(|row| row.0 * row.1), sum(|row| row.1 * row.1));
     let (at, bt) = (sum(|row| row.0 * row.2), sum(|row| row.1 * row.2));
@@ -329,12 +329,12 @@ mod tests {
     #[test]
     fn times_of_two_kinds_of_work_are_not_negative() {
         let near = |[x, y]: [f64; 2], (a, b): (f64, f64)| (x - a).abs() + (y - b).abs() < 1e-9;
-        assert!(near(least_squares(vec![(1.0, 0.0, 5.0), (1.0, 1.0, 7.0), (0.0, 2.0, 4.0)]), (5.0, 2.0)));
+        assert!(near(least_squares(&[(1.0, 0.0, 5.0), (1.0, 1.0, 7.0), (0.0, 2.0, 4.0)]), (5.0, 2.0)));
         // The second would be -1.
-        assert!(near(least_squares(vec![(1.0, 0.0, 5.0), (1.0, 1.0, 4.0)]), (4.5, 0.0)));
-        assert!(near(least_squares(vec![(1.0, 2.0, 6.0), (2.0, 4.0, 12.0)]), (6.0, 0.0)));
-        assert_eq!(least_squares(vec![(0.0, 0.0, 3.0)]), [0.0, 0.0]);
-        assert_eq!(least_squares(Vec::new()), [0.0, 0.0]);
+        assert!(near(least_squares(&[(1.0, 0.0, 5.0), (1.0, 1.0, 4.0)]), (4.5, 0.0)));
+        assert!(near(least_squares(&[(1.0, 2.0, 6.0), (2.0, 4.0, 12.0)]), (6.0, 0.0)));
+        assert_eq!(least_squares(&[(0.0, 0.0, 3.0)]), [0.0, 0.0]);
+        assert_eq!(least_squares(&[]), [0.0, 0.0]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Tasks' programs: what each step takes, and what it does.
 
 use super::Engine;
-use super::objects::Objects;
 use crate::costs::Memory;
 use crate::error::SimError;
 use crate::hook::Hook;
@@ -91,37 +90,38 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         ops.get(state.pc as usize).copied().unwrap_or(Op::Exit)
     }
 
+    /// What a call on a pipe or socket takes because of where its memory is, and what else, ns.
+    fn message_ns(&mut self, task: usize, pipe: usize, bytes: u32, reads: bool) -> (u64, u64) {
+        let costs = &self.kernel.costs;
+        let far_ns = self.objects.far_ns(pipe, reads, costs);
+        let state = &self.objects.pipes[pipe];
+        let socket = state.spec.socket;
+        let here = self.kernel.tasks[task].cpu;
+        let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
+        let memory = Memory {
+            far_ns,
+            used_elsewhere: elsewhere(state.used_on),
+            written_elsewhere: reads && elsewhere(state.written_on),
+        };
+        let file_ns = if self.task_states[task].is_thread { costs.shared_file_ns } else { 0 };
+        let pages = if reads { 0 } else { u64::from(state.channel.pages_needed(bytes)) };
+        let ns = costs.call_ns(socket, bytes, reads) + file_ns + pages * costs.pipe_page_ns;
+        (costs.distant_ns(socket, memory), ns)
+    }
+
     /// Enters the work of the step that a task is at.
     pub(super) fn load(&mut self, task: usize) {
         let op = self.op(task);
+        let (distant_ns, message_ns) = match op {
+            Op::Send { pipe, bytes } => self.message_ns(task, pipe as usize, bytes, false),
+            Op::Receive { pipe, bytes } => self.message_ns(task, pipe as usize, bytes, true),
+            _ => (0, 0),
+        };
         let costs = &self.kernel.costs;
-        let call_ns = |objects: &mut Objects, pipe: u32, bytes: u32, reads: bool| {
-            let far_ns = objects.far_ns(pipe as usize, reads, costs);
-            let state = &objects.pipes[pipe as usize];
-            let socket = state.spec.socket;
-            let here = self.kernel.tasks[task].cpu;
-            let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
-            let memory = Memory {
-                far_ns,
-                used_elsewhere: elsewhere(state.used_on),
-                written_elsewhere: reads && elsewhere(state.written_on),
-            };
-            let distant_ns = costs.distant_ns(socket, memory);
-            let file_ns = if self.task_states[task].is_thread { costs.shared_file_ns } else { 0 };
-            let pages = if reads { 0 } else { u64::from(state.channel.pages_needed(bytes)) };
-            (distant_ns, costs.call_ns(socket, bytes, reads) + file_ns + pages * costs.pipe_page_ns)
-        };
-        let mut distant_ns = 0;
-        let mut message_ns = |pipe: u32, bytes: u32, reads: bool| {
-            let (distant, message_ns) = call_ns(&mut self.objects, pipe, bytes, reads);
-            distant_ns = distant;
-            distant + message_ns
-        };
         let ns = match op {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
-            Op::Send { pipe, bytes } => message_ns(pipe, bytes, false),
-            Op::Receive { pipe, bytes } => message_ns(pipe, bytes, true),
+            Op::Send { .. } | Op::Receive { .. } => distant_ns + message_ns,
             Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
                 costs.sleep_ns
             }
