@@ -23,7 +23,7 @@ use crate::error::SchedError;
 use crate::find::SearchPath;
 use crate::lock::{Lock, permit};
 use crate::process::Scheduler;
-use counted::Counted;
+use counted::{Counted, Stop};
 use policy::Prepared;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -169,13 +169,13 @@ fn run_step(
     };
     match step {
         Step::WarmUp => {
-            counted::run(one, &job.command, Stdio::null(), &mut stop)?;
+            counted::run(one, &job.command, Stdio::null(), Stop::at_any_time(&mut stop))?;
         }
         Step::Counted => {
             let file = || tempfile::tempfile().map_err(SchedError::system("making a file for output"));
             let mut output = file()?;
             let stdout = output.try_clone().map_err(SchedError::system("making a file for output"))?;
-            let counted = counted::run(one, &job.command, stdout.into(), &mut stop)?;
+            let counted = counted::run(one, &job.command, stdout.into(), Stop::at_any_time(&mut stop))?;
             collected.outputs.push(counted::output_of(&mut output)? + &counted.complaints);
             collected.counted.push(counted);
         }

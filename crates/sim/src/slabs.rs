@@ -29,7 +29,7 @@ pub(crate) struct SlabWork {
     pub(crate) given_up: u64,
 }
 
-/// What a [`SlabWork`] of one takes, ns.
+/// What each kind of work with slabs takes, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlabCosts {
     /// To take from a slab that has free objects.

@@ -20,6 +20,20 @@ use swtch_units::last_lines;
 /// How often it is looked whether to stop. Seldom: the looking is a task that wakes up.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// Whether a run is to stop.
+pub(crate) struct Stop<'a> {
+    pub(crate) asked: &'a mut dyn FnMut() -> bool,
+    /// How often to look.
+    pub(crate) every: Duration,
+}
+
+impl<'a> Stop<'a> {
+    /// For who may interrupt it at any time.
+    pub(crate) fn at_any_time(asked: &'a mut dyn FnMut() -> bool) -> Self {
+        Self { asked, every: LOOK_EVERY }
+    }
+}
+
 /// More of a command's output is not kept, of either stream.
 const MOST_OUTPUT: u64 = 1 << 20;
 
@@ -43,7 +57,7 @@ pub(crate) fn run(
     one: &Prepared,
     words: &[OsString],
     stdout: Stdio,
-    stop: &mut dyn FnMut() -> bool,
+    stop: Stop<'_>,
 ) -> Result<Counted, SchedError> {
     let before = switches()?;
     let machine_before = machine_switches();
@@ -66,7 +80,7 @@ pub(super) fn under(
     one: &Prepared,
     words: &[OsString],
     stdout: Stdio,
-    stop: &mut dyn FnMut() -> bool,
+    stop: Stop<'_>,
 ) -> Result<String, SchedError> {
     let prefixed: Vec<OsString> =
         one.prefix.iter().map(OsString::from).chain(words.iter().cloned()).collect();
@@ -79,7 +93,7 @@ pub(super) fn finish(
     words: &[OsString],
     shown: &[OsString],
     stdout: Stdio,
-    stop: &mut dyn FnMut() -> bool,
+    stop: Stop<'_>,
 ) -> Result<String, SchedError> {
     let failed = |how: String| SchedError::Command {
         policy: one.name.clone(),
@@ -98,6 +112,7 @@ pub(super) fn finish(
         let advice = if missing { "; fifo and rr need chrt: apt-get install util-linux" } else { "" };
         failed(format!("cannot be started: {error}{advice}"))
     })?;
+    let Stop { asked, every } = stop;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (done, heard) = mpsc::channel::<()>();
     // Waiting in the kernel, not looking again and again: what is measured is not disturbed.
@@ -108,8 +123,10 @@ pub(super) fn finish(
             status
         });
         let mut stopped = false;
-        while let Err(RecvTimeoutError::Timeout) = heard.recv_timeout(LOOK_EVERY) {
-            if stop() {
+        while let Err(RecvTimeoutError::Timeout) =
+            heard.recv_timeout(if stopped { LOOK_EVERY } else { every })
+        {
+            if asked() {
                 let signal = if stopped { Signal::KILL } else { Signal::TERM };
                 stopped = true;
                 let _ = group.map(|group| kill_process_group(group, signal));
@@ -118,7 +135,7 @@ pub(super) fn finish(
         let status = waiting.join().unwrap_or_else(|_| Err(io::Error::other("waiting failed")));
         (status, stopped)
     });
-    if stopped || stop() {
+    if stopped || asked() {
         return Err(SchedError::Interrupted);
     }
     let status: ExitStatus = status.map_err(SchedError::system("waiting for the command"))?;
@@ -171,20 +188,27 @@ mod tests {
 
     #[test]
     fn a_failure_has_the_commands_last_words() {
-        let error = under(&stock(), &words("echo no such table >&2; exit 3"), Stdio::null(), &mut || false)
-            .unwrap_err()
-            .to_string();
+        let error = under(
+            &stock(),
+            &words("echo no such table >&2; exit 3"),
+            Stdio::null(),
+            Stop::at_any_time(&mut || false),
+        )
+        .unwrap_err()
+        .to_string();
         assert_eq!(error, "under stock, sh ended with status 3 (no such table); there is nothing to compare");
-        let absent = under(&stock(), &["no-such-program".into()], Stdio::null(), &mut || false)
-            .unwrap_err()
-            .to_string();
+        let absent =
+            under(&stock(), &["no-such-program".into()], Stdio::null(), Stop::at_any_time(&mut || false))
+                .unwrap_err()
+                .to_string();
         assert!(absent.contains("cannot be started"), "{absent}");
     }
 
     #[test]
     fn a_command_that_goes_on_for_ever_can_be_stopped() {
         let began = Instant::now();
-        let error = under(&stock(), &words("sleep 1000"), Stdio::null(), &mut || true).unwrap_err();
+        let error = under(&stock(), &words("sleep 1000"), Stdio::null(), Stop::at_any_time(&mut || true))
+            .unwrap_err();
         assert!(matches!(error, SchedError::Interrupted));
         assert!(began.elapsed() < Duration::from_secs(60));
     }
@@ -192,7 +216,8 @@ mod tests {
     #[test]
     fn this_kernel_counts_switches() {
         let before = switches().unwrap();
-        under(&stock(), &words("sleep 0.01; sleep 0.01"), Stdio::null(), &mut || false).unwrap();
+        under(&stock(), &words("sleep 0.01; sleep 0.01"), Stdio::null(), Stop::at_any_time(&mut || false))
+            .unwrap();
         let after = switches().unwrap();
         assert!(after.0 > before.0 && machine_switches().is_some());
     }

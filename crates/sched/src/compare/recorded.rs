@@ -1,7 +1,8 @@
 //! One run that is recorded: waits and the bill.
 
+use super::ComparisonJob;
+use super::counted::{self, Stop};
 use super::policy::Prepared;
-use super::{ComparisonJob, counted};
 use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -81,7 +82,7 @@ pub(crate) fn record_into(
     words.extend([folder.into(), "--".into()]);
     words.extend(one.prefix.iter().map(OsString::from));
     words.extend(command.iter().cloned());
-    counted::finish(one, &words, command, Stdio::null(), stop).map(drop)
+    counted::finish(one, &words, command, Stdio::null(), Stop::at_any_time(stop)).map(drop)
 }
 
 fn read(job: &ComparisonJob, folder: &Path) -> Result<Recorded, SchedError> {
