@@ -133,7 +133,7 @@ fn run_load(load: &Load, one: &counted::Prepared) -> Result<Run, SchedError> {
     let mut output = file()?;
     let stdout: Stdio = output.try_clone().map_err(SchedError::system("making a file for output"))?.into();
     let began = Instant::now();
-    // Nothing interrupts it in a guest, and who looks every so often takes turns from real-time tasks there.
+    // Nothing interrupts it in a guest, and each look takes a turn from real-time tasks there.
     let stop = counted::Stop { asked: &mut || too_long(load, began), every: LONGEST };
     let counted = counted::run(one, &words(load), stdout, stop).map_err(|error| {
         if !matches!(error, SchedError::Interrupted) {

@@ -28,7 +28,7 @@ pub(crate) struct Stop<'a> {
 }
 
 impl<'a> Stop<'a> {
-    /// For who may interrupt it at any time.
+    /// For a run that may be interrupted at any time.
     pub(crate) fn at_any_time(asked: &'a mut dyn FnMut() -> bool) -> Self {
         Self { asked, every: LOOK_EVERY }
     }
