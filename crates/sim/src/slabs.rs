@@ -1,7 +1,7 @@
 //! The memory of messages in sockets, as the kernel's allocator hands it out (mm/slub.c, Linux 7.3).
 //!
 //! Objects that were given back last lie near, a bounded number of them, and are taken first. All others lie in slabs. A slab with free
-//! objects is taken from before a new one is made, and one whose objects are all free is given up where there are enough others. So what
+//! objects is taken from before a new one is made, and one whose objects are all free is discarded where there are enough others (`discard_slab`). So what
 //! a call takes depends on which messages were read before: those of one socket lie in as many slabs as it has messages, since all sockets
 //! were written in turn.
 
@@ -25,8 +25,8 @@ pub(crate) struct SlabWork {
     pub(crate) new: u64,
     /// Objects that were given back to their slab.
     pub(crate) flushed: u64,
-    /// Slabs that were given up.
-    pub(crate) given_up: u64,
+    /// Slabs that were discarded.
+    pub(crate) discarded: u64,
 }
 
 /// What each kind of work with slabs takes, ns.
@@ -38,22 +38,22 @@ pub struct SlabCosts {
     pub new_ns: u64,
     /// To give an object back to its slab.
     pub flush_ns: u64,
-    /// To give up a slab.
-    pub give_up_ns: u64,
+    /// To discard a slab.
+    pub discard_ns: u64,
 }
 
 impl SlabCosts {
     /// The same for each message that is not near, written or read.
     pub fn even(message_ns: u64) -> Self {
         let slab_ns = message_ns * u64::from(SLAB_OBJECTS);
-        Self { partial_ns: slab_ns, new_ns: slab_ns, flush_ns: message_ns, give_up_ns: 0 }
+        Self { partial_ns: slab_ns, new_ns: slab_ns, flush_ns: message_ns, discard_ns: 0 }
     }
 
     pub(crate) fn ns(&self, work: SlabWork) -> u64 {
         work.partial * self.partial_ns
             + work.new * self.new_ns
             + work.flushed * self.flush_ns
-            + work.given_up * self.give_up_ns
+            + work.discarded * self.discard_ns
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Slabs {
     near: Vec<u32>,
     most_near: usize,
     states: Vec<Slab>,
-    /// Slabs with free objects, and some that were given up since.
+    /// Slabs with free objects, and some that were discarded since.
     listed: VecDeque<u32>,
     /// How many of those have free objects.
     partial: usize,
@@ -120,8 +120,8 @@ impl Slabs {
         let is_far = self.near.len() >= self.most_near;
         let state = self.states[slab as usize];
         let partial = self.partial + usize::from(state.free == 0);
-        let gives_up = is_far && state.free + 1 == SLAB_OBJECTS && partial > KEPT_SLABS;
-        SlabWork { flushed: u64::from(is_far), given_up: u64::from(gives_up), ..SlabWork::default() }
+        let discards = is_far && state.free + 1 == SLAB_OBJECTS && partial > KEPT_SLABS;
+        SlabWork { flushed: u64::from(is_far), discarded: u64::from(discards), ..SlabWork::default() }
     }
 
     pub(crate) fn give(&mut self, slab: u32) {
@@ -133,7 +133,7 @@ impl Slabs {
         let state = &mut self.states[slab as usize];
         self.partial += usize::from(state.free == 0);
         state.free += 1;
-        if work.given_up > 0 {
+        if work.discarded > 0 {
             // It stays in the list until it comes to the front.
             state.free = 0;
             self.partial -= 1;
@@ -204,7 +204,7 @@ impl SlabWork {
         self.partial += more.partial;
         self.new += more.new;
         self.flushed += more.flushed;
-        self.given_up += more.given_up;
+        self.discarded += more.discarded;
     }
 }
 
@@ -257,8 +257,8 @@ mod tests {
             let listed: Vec<u32> =
                 slabs.listed.iter().copied().filter(|slab| slabs.states[*slab as usize].free > 0).collect();
             assert_eq!(listed.len(), slabs.partial);
-            let given_up = slabs.listed.len() - listed.len() + slabs.unused.len();
-            let whole = (slabs.states.len() - given_up) * usize::from(SLAB_OBJECTS);
+            let discarded = slabs.listed.len() - listed.len() + slabs.unused.len();
+            let whole = (slabs.states.len() - discarded) * usize::from(SLAB_OBJECTS);
             assert_eq!(free + slabs.near.len() + held.len(), whole, "step {step}");
         }
     }

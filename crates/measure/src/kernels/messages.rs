@@ -42,15 +42,11 @@ impl Messages {
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             }
         });
-        let ends: Vec<(OwnedFd, OwnedFd)> = ends.collect::<Result<_, _>>().map_err(Errno::raw_os_error)?;
-        for (_, write) in &ends {
-            for _ in 0..depth {
-                if rustix::io::write(write, &[0; MESSAGE_BYTES]) != Ok(MESSAGE_BYTES) {
-                    return Err(Errno::NOBUFS.raw_os_error());
-                }
-            }
-        }
+        let ends = ends.collect::<Result<_, _>>().map_err(Errno::raw_os_error)?;
         let messages = Self { ends, depth, readers_turn: AtomicBool::new(false) };
+        if !messages.are_written() {
+            return Err(Errno::NOBUFS.raw_os_error());
+        }
         messages.read_all();
         Ok(messages)
     }
@@ -67,13 +63,22 @@ impl Messages {
 
     #[inline(always)]
     fn write_all(&self) {
+        if !self.are_written() {
+            broken();
+        }
+    }
+
+    /// Writes all messages, or up to one that there is no room for.
+    #[inline(always)]
+    fn are_written(&self) -> bool {
         for _ in 0..self.depth {
             for (_, write) in &self.ends {
                 if rustix::io::write(write, &[0; MESSAGE_BYTES]) != Ok(MESSAGE_BYTES) {
-                    broken();
+                    return false;
                 }
             }
         }
+        true
     }
 
     #[inline(always)]
@@ -114,5 +119,18 @@ impl SwitchLoop for Messages {
     fn baseline(&self, _array: &Array) {
         self.write_all();
         self.read_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_messages_than_there_is_room_for_are_refused() {
+        for carrier in Carrier::ALL {
+            let made = |depth| Messages::new(carrier, 2, depth).map(|messages| messages.ends.len());
+            assert_eq!((made(20), made(100_000)), (Ok(2), Err(libc::ENOBUFS)), "{carrier}");
+        }
     }
 }

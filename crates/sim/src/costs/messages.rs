@@ -93,10 +93,10 @@ fn set_socket(costs: &mut Costs, alone: Option<&Message>) -> Option<Assumption> 
 /// Sets how many messages of sockets find their memory near, and what the others take more.
 ///
 /// Of M messages under way M - C are not near, and their reads take more: two rows give C. What writes and reads had to do in each row is
-/// simulated, and the times are those with the least squares of what is left.
+/// simulated, and the times are fitted to that by least squares.
 fn set_slabs(costs: &mut Costs, alone: &Message, deep: &Message, rows: Rows) {
     let more_ns = |row: &Message, call: usize| calls_ns(row)[call] - calls_ns(alone)[call];
-    // Slabs are given up where a few messages of each socket lie together, which takes reads longer.
+    // Slabs are discarded where a few messages of each socket lie together, which takes reads longer.
     if let Some(near) = rows.half.and_then(|half| {
         let full = rows.few.unwrap_or(deep);
         near_messages((under_way(half), more_ns(half, READ)), (under_way(full), more_ns(full, READ)))
@@ -115,8 +115,8 @@ fn set_slabs(costs: &mut Costs, alone: &Message, deep: &Message, rows: Rows) {
         least_squares(&rows.collect::<Vec<_>>()).map(whole_ns)
     };
     let [partial_ns, new_ns] = fitted(WRITE, |work| [work.partial, work.new]);
-    let [flush_ns, give_up_ns] = fitted(READ, |work| [work.flushed, work.given_up]);
-    costs.slabs = SlabCosts { partial_ns, new_ns, flush_ns, give_up_ns };
+    let [flush_ns, discard_ns] = fitted(READ, |work| [work.flushed, work.discarded]);
+    costs.slabs = SlabCosts { partial_ns, new_ns, flush_ns, discard_ns };
 }
 
 /// How many messages are near: `(messages under way, what one takes more)` of two rows, where `more * (1 - C / M)` holds for both.
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn rows_of_two_sizes_give_how_many_messages_are_near_and_what_slabs_take() {
-        let true_costs = SlabCosts { partial_ns: 3_000, new_ns: 13_000, flush_ns: 500, give_up_ns: 0 };
+        let true_costs = SlabCosts { partial_ns: 3_000, new_ns: 13_000, flush_ns: 500, discard_ns: 0 };
         let near = |found: u64, truth: u64| found.abs_diff(truth) <= truth / 20;
         let costs = costs_of(rows_of(300, true_costs)).0;
         assert!(near(costs.near_messages() as u64, 300), "{}", costs.near_messages());
@@ -315,7 +315,7 @@ mod tests {
             found.into_iter().zip([3_000, 13_000, 500]).all(|(found, truth)| near(found, truth)),
             "{found:?}"
         );
-        assert!(costs.slabs.give_up_ns < 100, "{:?}", costs.slabs);
+        assert!(costs.slabs.discard_ns < 100, "{:?}", costs.slabs);
         // Two rows with many messages are enough.
         let fewer = costs_of(rows_of(300, true_costs)[1..].to_vec()).0;
         let found = [fewer.near_messages() as u64, fewer.slabs.flush_ns];
