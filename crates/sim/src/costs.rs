@@ -93,6 +93,10 @@ pub struct Costs {
     pub start_ns: u64,
     /// The same of a thread, ns.
     pub thread_start_ns: u64,
+    /// Making a thread takes that much more where it gets a new stack and not that of one that has ended, ns.
+    pub new_stack_ns: u64,
+    /// What such a thread itself does more before its own first step, ns: the first touch of its stack.
+    pub new_stack_start_ns: u64,
     /// Ending a process, ns.
     pub exit_ns: u64,
     /// Ending a thread, ns.

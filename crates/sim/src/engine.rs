@@ -39,7 +39,7 @@ use accounting::SpinLock;
 use events::{NEVER, Tournament};
 use objects::Objects;
 use quota::Quotas;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use ticks::Ticks;
 use timers::Timers;
 
@@ -104,6 +104,8 @@ pub struct Engine<P, S> {
     task_states: Vec<TaskState>,
     /// Those that have had a task.
     processes: BTreeSet<u32>,
+    /// Stacks of threads that have ended, by process.
+    free_stacks: BTreeMap<u32, u32>,
     queue: Tournament,
     timers: Timers,
     /// When idle CPUs are brought work by a tick.
@@ -162,6 +164,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             workload,
             task_states: Vec::new(),
             processes: BTreeSet::new(),
+            free_stacks: BTreeMap::new(),
             queue: Tournament::new(cpus),
             timers: Timers::default(),
             idle_balance_ns: NEVER,

@@ -59,6 +59,11 @@ pub enum Op {
         /// Length of the message, bytes.
         bytes: u32,
     },
+    /// Calls the kernel for something that takes this many of its instructions.
+    Call {
+        /// How many.
+        instructions: u32,
+    },
     /// Takes a lock that sleeps.
     Lock {
         /// The lock.

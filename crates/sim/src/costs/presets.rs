@@ -1,7 +1,7 @@
 //! Costs where none were measured.
 
 use super::Costs;
-use super::measured::FAIR_SWITCH_INSTRUCTIONS;
+use super::measured::{FAIR_SWITCH_INSTRUCTIONS, NEW_STACK_INSTRUCTIONS, NEW_STACK_START_INSTRUCTIONS};
 use crate::hook::{Family, HOOKS};
 use crate::slabs::SlabCosts;
 
@@ -78,6 +78,8 @@ impl Costs {
             thread_fork_ns: 10_575,
             start_ns: 10_320,
             thread_start_ns: 165,
+            new_stack_ns: 1_000 * NEW_STACK_INSTRUCTIONS / FAIR_SWITCH_INSTRUCTIONS,
+            new_stack_start_ns: 1_000 * NEW_STACK_START_INSTRUCTIONS / FAIR_SWITCH_INSTRUCTIONS,
             exit_ns: 27_120,
             thread_exit_ns: 4_260,
             hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS, TYPICAL_SCHED_EXT],

@@ -122,6 +122,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
             Op::Send { .. } | Op::Receive { .. } => distant_ns + message_ns,
+            Op::Call { instructions } => costs.instructions_ns(u64::from(instructions)),
             Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
                 costs.sleep_ns
             }
@@ -142,9 +143,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 Some(Waiting::SpinYield | Waiting::Spin) => costs.barrier_look_ns,
             },
             Op::Fork { template } => {
-                let child = &self.workload.templates[template as usize];
-                let is_thread = child.process == self.kernel.tasks[task].process;
-                if is_thread { costs.thread_fork_ns } else { costs.fork_ns }
+                let process = self.workload.templates[template as usize].process;
+                match process == self.kernel.tasks[task].process {
+                    true if self.has_free_stack(process) => costs.thread_fork_ns,
+                    true => costs.thread_fork_ns + costs.new_stack_ns,
+                    false => costs.fork_ns,
+                }
             }
             Op::Yield => costs.yield_ns,
             Op::Exit if self.task_states[task].is_thread => costs.thread_exit_ns,
@@ -168,7 +172,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn effect(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
         match op {
-            Op::Compute { .. } | Op::ComputeBetween { .. } => StepOutcome::Next,
+            Op::Compute { .. } | Op::ComputeBetween { .. } | Op::Call { .. } => StepOutcome::Next,
             Op::Sleep { ns } => self.sleep(cpu, task, ns),
             Op::SleepBetween { low_ns, high_ns } => {
                 let ns = between(&mut self.kernel, low_ns, high_ns);
@@ -428,6 +432,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.stats.tasks[task].ended_ns = Some(now_ns);
         self.sink.exit(now_ns, task);
         self.live -= usize::from(!self.task_states[task].background);
+        if self.task_states[task].is_thread {
+            *self.free_stacks.entry(self.kernel.tasks[task].process).or_default() += 1;
+        }
         let parent = self.task_states[task].parent;
         if parent != NONE {
             let life = &mut self.task_states[parent as usize];

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::execute::units;
-use crate::hook::Hook;
+use crate::hook::{Family, Hook};
 use crate::kernel::{NONE, RunState};
 use crate::policy::{Arrival, Policy};
 use crate::sink::{Sink, WakeEvent};
@@ -30,12 +30,30 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.kernel.tasks[task].cpu = handler as u32;
         self.load(task);
         if parent.is_some() {
-            let costs = &self.kernel.costs;
-            let is_thread = self.task_states[task].is_thread;
-            let start_ns = if is_thread { costs.thread_start_ns } else { costs.start_ns };
-            self.kernel.tasks[task].remaining += self.perturbation.child(units(start_ns));
+            self.kernel.tasks[task].remaining += self.start(task);
         }
         self.place(task, handler, Arrival::Fork);
+    }
+
+    /// What a child does before its own first step, in units of work.
+    fn start(&mut self, task: usize) -> u64 {
+        let costs = &self.kernel.costs;
+        if !self.task_states[task].is_thread {
+            let in_turns = self.policy.family() == Family::Fair;
+            return self.perturbation.child(units(costs.start_ns), in_turns);
+        }
+        let (own_ns, new_stack_ns) = (costs.thread_start_ns, costs.new_stack_start_ns);
+        let process = self.kernel.tasks[task].process;
+        let new_stack_ns = if self.has_free_stack(process) { 0 } else { new_stack_ns };
+        if let Some(free) = self.free_stacks.get_mut(&process) {
+            *free = free.saturating_sub(1);
+        }
+        units(self.perturbation.start_ns(own_ns + new_stack_ns))
+    }
+
+    /// Whether a thread of this process has ended whose stack no other one has: the C library keeps it for the next.
+    pub(super) fn has_free_stack(&self, process: u32) -> bool {
+        self.free_stacks.get(&process).is_some_and(|free| *free > 0)
     }
 
     /// Makes a child of a running task.

@@ -1,5 +1,6 @@
 //! Compiles a scheduler's source natively.
 
+use super::block_sizes;
 use super::division;
 use super::error::ScxError;
 use super::map_scan;
@@ -127,7 +128,12 @@ impl Tools<'_> {
         succeed(self.compiler, source_path, &mut second, &text)?;
         let assembly = std::fs::read_to_string(&assembly).map_err(ScxError::io(READ_BACK))?;
         let mut third = from_input(self.compiler, "assembler", "-c", &object);
-        succeed(self.compiler, source_path, &mut third, &division::without_exceptions(&assembly))?;
+        succeed(
+            self.compiler,
+            source_path,
+            &mut third,
+            &division::without_exceptions(&block_sizes::told(&assembly)),
+        )?;
         Ok(object)
     }
 

@@ -8,7 +8,7 @@ use super::cgroup::Cgroup;
 use super::dsq::{Dsq, DsqPosition};
 use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
-use super::instructions::{BLOCK, CALLBACK};
+use super::instructions::{CALLBACK, OWN_EIGHTHS};
 use super::maps::Map;
 use super::timers::Timers;
 use crate::kernel::Kernel;
@@ -416,7 +416,7 @@ impl Core {
         // SAFETY: the caller's promise; the guard is that of the scheduler.
         let result = unsafe { guard.call(function) };
         if entered.is_first() {
-            self.instructions += guard.executed() * BLOCK;
+            self.instructions += guard.executed() * OWN_EIGHTHS / 8;
         }
         drop(entered);
         if result.is_none() {

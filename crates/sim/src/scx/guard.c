@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Ends a callback that runs too long; and variables of the kernel. The compiler calls __sanitizer_cov_trace_pc in every basic block of a scheduler
- * (-fsanitize-coverage=trace-pc); blocks are counted, so the limit is the same on every machine. This file is compiled without that option.
- * guard.rs has the same struct.
+ * (-fsanitize-coverage=trace-pc), and block_sizes.rs adds the number of the block's instructions. Blocks are counted, so the limit is the same on
+ * every machine. This file is compiled without that option. guard.rs has the same struct.
  */
 
 /* At least as large and as aligned as the C libraries' jmp_buf: glibc has 200 bytes on x86-64 and 312 on aarch64, musl less. */
@@ -18,11 +18,13 @@ struct swtch_guard {
 	unsigned long left;
 	/* Where the callback was called from; null outside of a guarded call. */
 	struct swtch_place *place;
+	/* Of the blocks that were executed. */
+	unsigned long instructions;
 };
 
 struct swtch_guard swtch_guard;
 
-__attribute__((visibility("hidden"))) void __sanitizer_cov_trace_pc(void)
+__attribute__((visibility("hidden"))) void __sanitizer_cov_trace_pc(unsigned int instructions)
 {
 	if (__builtin_expect(swtch_guard.left == 0, 0)) {
 		if (swtch_guard.place)
@@ -30,6 +32,7 @@ __attribute__((visibility("hidden"))) void __sanitizer_cov_trace_pc(void)
 		return;
 	}
 	swtch_guard.left--;
+	swtch_guard.instructions += instructions;
 }
 
 /*

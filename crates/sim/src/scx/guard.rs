@@ -16,6 +16,7 @@ pub(super) const MOST_BLOCKS: u64 = 1 << 26;
 pub(super) struct GuardState {
     left: u64,
     place: *mut c_void,
+    instructions: u64,
 }
 
 type Guarded = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void) -> c_int;
@@ -44,10 +45,10 @@ impl Guard {
         Self { state: state.cast(), guarded }
     }
 
-    /// The basic blocks that the last call executed which was not made out of another one.
+    /// The instructions of the basic blocks that the last call executed which was not made out of another one.
     pub(super) fn executed(self) -> u64 {
         // SAFETY: the state is the object's own, and only its code and this use it, on one thread at a time.
-        MOST_BLOCKS - unsafe { (*self.state).left }
+        unsafe { (*self.state).instructions }
     }
 
     /// Calls the scheduler. `None` if the call was ended because it went on for too long.
@@ -68,6 +69,7 @@ impl Guard {
             // A call out of another one has what that one has left.
             if (*self.state).place.is_null() {
                 (*self.state).left = MOST_BLOCKS;
+                (*self.state).instructions = 0;
             }
             (self.guarded)(body::<R, F>, (&raw mut call).cast())
         };

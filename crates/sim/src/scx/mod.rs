@@ -22,6 +22,7 @@
 
 mod abi;
 mod arena;
+mod block_sizes;
 mod cgroup;
 mod compile;
 mod core;

@@ -77,17 +77,17 @@ impl Hackbench {
         Ok(workload)
     }
 
-    /// A task that makes the ones that are there. Each reports to it that it is there, by the first semaphore. Each waits for one of its
-    /// own (`ready`, where the program has a pipe and poll). One write lets all of them go before any of them runs, the last one made first:
-    /// poll puts those that wait at the head of the pipe's list.
+    /// A task that makes the ones that are there, and a receiver's channel before it. Each reports to it that it is there, by a message of a
+    /// byte. Each waits for a semaphore of its own, where the program has another channel and poll. One write lets all of them go before any
+    /// of them runs, the last one made first: poll puts those that wait at the head of the channel's list.
     fn make_them(&self, workload: &mut Workload) {
-        let ready = 0;
+        let (ready, bytes) = (workload.add_pipe(self.channel), 1);
         workload.templates = std::mem::take(&mut workload.tasks);
         let made = workload.templates.len() as u32;
-        workload.semaphores = vec![0; 1 + made as usize];
+        workload.semaphores = vec![0; made as usize];
         let theirs = std::mem::take(&mut workload.programs);
         for (place, task) in workload.templates.iter_mut().enumerate() {
-            let mut ops = vec![Op::Post { semaphore: ready }, Op::Acquire { semaphore: 1 + place as u32 }];
+            let mut ops = vec![Op::Send { pipe: ready, bytes }, Op::Acquire { semaphore: place as u32 }];
             ops.extend(theirs[task.program as usize].ops.iter().map(|op| match *op {
                 Op::Loop { to, times, counter } => Op::Loop { to: to + 2, times, counter },
                 other => other,
@@ -95,11 +95,17 @@ impl Hackbench {
             task.program = workload.programs.len() as u32;
             workload.programs.push(Program { ops });
         }
-        let mut ops: Vec<Op> = (0..made).map(|template| Op::Fork { template }).collect();
-        repeat(&mut ops, made, 0, |ops| ops.push(Op::Acquire { semaphore: ready }));
+        let mut ops = Vec::new();
+        for template in 0..made {
+            if template % (2 * self.pairs) < self.pairs {
+                ops.push(Op::Call { instructions: self.channel.making_instructions() });
+            }
+            ops.push(Op::Fork { template });
+        }
+        repeat(&mut ops, made, 0, |ops| ops.push(Op::Receive { pipe: ready, bytes }));
         // From here to the end the program's own clock runs.
         ops.push(Op::RequestBegins);
-        ops.push(Op::PostAll { first: 1, last: made });
+        ops.push(Op::PostAll { first: 0, last: made - 1 });
         ops.extend([Op::WaitChildren, Op::RequestEnds]);
         let program = workload.add_program(ops);
         self.add_task(workload, NAME.to_owned(), program);

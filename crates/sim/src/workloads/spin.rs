@@ -19,6 +19,8 @@ with_defaults! {
         /// Memory that a task uses between switches, bytes.
         #[serde(deserialize_with = "crate::quantity::bytes")]
         pub working_set_bytes: u64 = 0,
+        /// Whether a task of the program makes the others and waits for them, as a shell does; else they are there from the start.
+        pub from_start: bool = false,
     }
 }
 
@@ -47,6 +49,13 @@ impl Spin {
         for (task, nice) in workload.tasks.iter_mut().zip(self.nice.iter().cycle()) {
             task.nice = *nice;
         }
+        if self.from_start {
+            workload.templates = std::mem::take(&mut workload.tasks);
+            let forks = (0..self.tasks).map(|template| Op::Fork { template });
+            let program = workload.add_program(forks.chain([Op::WaitChildren]).collect());
+            workload.add_task(NAME.to_owned(), program, Tasks::Processes, self.working_set_bytes);
+            workload.tasks[0].process = Tasks::Processes.process_of(self.tasks);
+        }
         Ok(workload)
     }
 }
@@ -54,7 +63,12 @@ impl Spin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::Costs;
+    use crate::machine::Machine;
+    use crate::policies::RealTime;
+    use crate::sink::Nothing;
     use crate::workloads::tests::{balance, check};
+    use crate::{Engine, Options};
 
     #[test]
     fn nice_values_go_round_and_work_is_each_tasks_own() {
@@ -69,6 +83,25 @@ mod tests {
                 .to_string()
                 .contains("nice is 20")
         );
+    }
+
+    #[test]
+    fn a_task_can_make_the_others_and_wait_for_them() {
+        let there = Spin { tasks: 3, work_ns: 5_000_000, ..Spin::default() };
+        let workload = Spin { from_start: true, ..there.clone() }.build().unwrap();
+        check(&workload);
+        assert_eq!((workload.tasks.len(), workload.templates.len()), (1, 3));
+        let run = |workload| {
+            let (machine, options) = (Machine::uniform(1), Options::default());
+            Engine::new(machine, Costs::typical(), workload, RealTime::fifo(), Nothing, options)
+                .unwrap()
+                .run()
+                .unwrap()
+                .stats
+        };
+        let (made, there) = (run(workload), run(there.build().unwrap()));
+        // The one that makes them sleeps until they have ended, and ends.
+        assert_eq!(made.voluntary, there.voluntary + 2);
     }
 
     #[test]
