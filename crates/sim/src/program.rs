@@ -143,7 +143,7 @@ pub enum Op {
         /// A place in [`Workload::templates`](crate::workload::Workload::templates).
         template: u32,
     },
-    /// Waits until all its children have ended.
+    /// Waits until all its children have ended. Each process that ends wakes it, as in a program that calls `wait` for each.
     WaitChildren,
     /// Lets others run (`sched_yield`).
     Yield,

@@ -211,7 +211,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::WaitChildren if self.task_states[task].children == 0 => StepOutcome::Next,
             Op::WaitChildren => {
                 self.task_states[task].waits_for_children = true;
-                StepOutcome::Wait { again: false }
+                StepOutcome::Wait { again: true }
             }
             Op::Yield => {
                 self.kernel.tasks[task].pc += 1;
@@ -432,14 +432,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.stats.tasks[task].ended_ns = Some(now_ns);
         self.sink.exit(now_ns, task);
         self.live -= usize::from(!self.task_states[task].background);
-        if self.task_states[task].is_thread {
+        let is_thread = self.task_states[task].is_thread;
+        if is_thread {
             *self.free_stacks.entry(self.kernel.tasks[task].process).or_default() += 1;
         }
         let parent = self.task_states[task].parent;
         if parent != NONE {
             let life = &mut self.task_states[parent as usize];
             life.children -= 1;
-            if life.children == 0 && std::mem::take(&mut life.waits_for_children) {
+            // `wait` returns for each process; a thread is joined when its turn comes, of which only the last is looked at.
+            let reaped = life.children == 0 || !is_thread;
+            if reaped && std::mem::take(&mut life.waits_for_children) {
                 self.wake(parent as usize, cpu, Some(task));
             }
         }
