@@ -69,7 +69,6 @@ impl Default for Options {
 /// What the engine remembers of a task besides what policies see.
 #[derive(Clone, Debug, Default)]
 struct TaskState {
-    parent: u32,
     children: u32,
     waits_for_children: bool,
     /// The barrier's generation it waits for the end of.
@@ -234,8 +233,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             ..Task::default()
         });
         kernel.allowed.push(allowed);
+        kernel.parents.push(parent.map_or(NONE, |parent| parent as u32));
         self.task_states.push(TaskState {
-            parent: parent.map_or(NONE, |parent| parent as u32),
             background: spec.background,
             is_thread: !self.processes.insert(spec.process),
             working_set_bytes: spec.working_set_bytes,

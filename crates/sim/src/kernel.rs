@@ -108,6 +108,8 @@ pub struct Kernel {
     pub(crate) tasks: Vec<Task>,
     pub(crate) specs: Vec<TaskSpec>,
     pub(crate) allowed: Vec<Option<Box<CpuSet>>>,
+    /// The task that made each, or [`NONE`].
+    pub(crate) parents: Vec<u32>,
     pub(crate) idle: CpuSet,
     pub(crate) overloaded: CpuSet,
     pub(crate) kicked: Vec<u32>,
@@ -152,6 +154,7 @@ impl Kernel {
             tasks: Vec::new(),
             specs: Vec::new(),
             allowed: Vec::new(),
+            parents: Vec::new(),
             idle: CpuSet::full(count),
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
@@ -259,6 +262,11 @@ impl Kernel {
     /// The CPUs a task may use, if it may not use all.
     pub fn allowed(&self, task: usize) -> Option<&CpuSet> {
         self.allowed[task].as_deref()
+    }
+
+    /// The task that made a task, if one of the workload did.
+    pub fn parent(&self, task: usize) -> Option<usize> {
+        Some(self.parents[task]).filter(|parent| *parent != NONE).map(|parent| parent as usize)
     }
 
     /// For how long the running task of a CPU has been running now, ns.

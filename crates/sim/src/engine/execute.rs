@@ -4,7 +4,7 @@ use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
 use crate::hook::Hook;
-use crate::kernel::{Kernel, NONE, RunState};
+use crate::kernel::{Kernel, RunState};
 use crate::policy::{Departure, Policy};
 use crate::program::Op;
 use crate::sink::Sink;
@@ -436,14 +436,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if is_thread {
             *self.free_stacks.entry(self.kernel.tasks[task].process).or_default() += 1;
         }
-        let parent = self.task_states[task].parent;
-        if parent != NONE {
-            let life = &mut self.task_states[parent as usize];
+        if let Some(parent) = self.kernel.parent(task) {
+            let life = &mut self.task_states[parent];
             life.children -= 1;
             // `wait` returns for each process; a thread is joined when its turn comes, of which only the last is looked at.
             let reaped = life.children == 0 || !is_thread;
             if reaped && std::mem::take(&mut life.waits_for_children) {
-                self.wake(parent as usize, cpu, Some(task));
+                self.wake(parent, cpu, Some(task));
             }
         }
         self.schedule(cpu, Some(Departure::Exit));

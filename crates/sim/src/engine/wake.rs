@@ -24,8 +24,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// A task that was made starts, on the handling CPU.
     pub(super) fn launch(&mut self, task: usize, handler: usize) {
         self.stats.tasks[task].started_ns = self.kernel.now_ns;
-        let parent = self.task_states[task].parent;
-        let parent = (parent != NONE).then_some(parent as usize);
+        let parent = self.kernel.parent(task);
         self.sink.fork(self.kernel.now_ns, parent, task);
         self.kernel.tasks[task].cpu = handler as u32;
         self.load(task);

@@ -338,6 +338,7 @@ impl Core {
             in_custody: false,
             exec_start_ns: 0,
         });
+        let parent = self.parent_of(kernel, task, leader);
         let leader = self.tasks[leader as usize].shown;
         // SAFETY: just allocated, and only freed with the core.
         let own_mask = unsafe { &raw const (*shown).cpus_mask };
@@ -345,8 +346,17 @@ impl Core {
         let shown = self.shown_mut(task as u32);
         shown.cpus_ptr = if all { online } else { own_mask };
         shown.group_leader = leader;
-        shown.parent = leader;
-        shown.real_parent = leader;
+        shown.parent = parent;
+        shown.real_parent = parent;
+    }
+
+    /// The parent as the kernel has it (`copy_process`, kernel/fork.c of 7.3): threads have that of their process. Those that no task of the
+    /// workload made have one parent, as children of one program have.
+    fn parent_of(&self, kernel: &Kernel, task: usize, leader: u32) -> *mut TaskStruct {
+        if leader as usize != task {
+            return self.shown(leader).real_parent;
+        }
+        kernel.parent(task).map_or(self.idle_tasks[0], |parent| self.tasks[parent].shown)
     }
 
     /// A task as the scheduler sees it.

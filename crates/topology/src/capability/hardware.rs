@@ -94,20 +94,32 @@ pub(super) fn smt(host: &Host) -> Capability {
     }
 }
 
+/// What the kernel takes them from, without firmware that has ACPI.
+const SIZES_IN_THE_DEVICE_TREE: &str = "`d-cache-size` and `cache-size` in the board's device tree";
+
 pub(super) fn caches(host: &Host) -> Capability {
     let Some(first) =
         host.usable_cpus().into_iter().find(|cpu| !host.data_caches_of(CpuId::new(cpu.id)).is_empty())
     else {
         let qemu = matches!(host.virtualisation.hypervisor.as_deref(), Some("kvm" | "qemu"));
+        // sysfs has what firmware says (`cache_of_set_props`, drivers/base/cacheinfo.c, Linux 6.18); there is nothing else to read.
+        let (reason, remedy) = match host.architecture.as_str() {
+            "x86_64" => (
+                "the machine does not describe its caches",
+                qemu.then_some("on the hypervisor: `qemu-system-x86_64 -cpu host,host-cache-info=on`"),
+            ),
+            "aarch64" => (
+                "the firmware gives no cache sizes, and only a kernel may ask the CPU (CCSIDR_EL1)",
+                Some(SIZES_IN_THE_DEVICE_TREE),
+            ),
+            _ => ("the firmware gives no cache sizes", Some(SIZES_IN_THE_DEVICE_TREE)),
+        };
         return Capability::missing(
-            "the machine does not describe its caches",
+            reason,
             "array sizes for the indirect cost are not placed around the caches, and the shared-l2, shared-l3 and \
              same-package figures are missing",
         )
-        .perhaps_enabled_by(
-            (qemu && host.architecture == "x86_64")
-                .then_some("on the hypervisor: `qemu-system-x86_64 -cpu host,host-cache-info=on`"),
-        );
+        .perhaps_enabled_by(remedy);
     };
     let caches = host.data_caches_of(CpuId::new(first.id));
     let names: Vec<String> = caches.iter().map(|cache| described(cache)).collect();
