@@ -139,12 +139,7 @@ impl Hackbench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::costs::Costs;
-    use crate::machine::Machine;
-    use crate::policies::RealTime;
-    use crate::sink::Nothing;
-    use crate::workloads::tests::{balance, check};
-    use crate::{Engine, Options};
+    use crate::workloads::tests::{balance, check, under_fifo};
 
     #[test]
     fn every_message_that_is_sent_is_received() {
@@ -177,15 +172,8 @@ mod tests {
         let processes: std::collections::BTreeSet<_> =
             workload.templates.iter().chain(&workload.tasks).map(|task| task.process).collect();
         assert_eq!(processes.len(), 7);
-        let run = |workload| {
-            let (machine, options) = (Machine::uniform(1), Options::default());
-            Engine::new(machine, Costs::typical(), workload, RealTime::fifo(), Nothing, options)
-                .unwrap()
-                .run()
-                .unwrap()
-        };
         let (made, there) =
-            (run(workload), run(Hackbench { from_start: false, ..hackbench }.build().unwrap()));
+            (under_fifo(workload), under_fifo(Hackbench { from_start: false, ..hackbench }.build().unwrap()));
         assert!(made.complete && there.complete);
         // Each waits once to be let go; what the messages need is the same.
         let more = made.stats.voluntary - there.stats.voluntary;

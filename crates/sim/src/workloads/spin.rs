@@ -63,12 +63,7 @@ impl Spin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::costs::Costs;
-    use crate::machine::Machine;
-    use crate::policies::RealTime;
-    use crate::sink::Nothing;
-    use crate::workloads::tests::{balance, check};
-    use crate::{Engine, Options};
+    use crate::workloads::tests::{balance, check, under_fifo};
 
     #[test]
     fn nice_values_go_round_and_work_is_each_tasks_own() {
@@ -91,17 +86,9 @@ mod tests {
         let workload = Spin { from_start: true, ..there.clone() }.build().unwrap();
         check(&workload);
         assert_eq!((workload.tasks.len(), workload.templates.len()), (1, 3));
-        let run = |workload| {
-            let (machine, options) = (Machine::uniform(1), Options::default());
-            Engine::new(machine, Costs::typical(), workload, RealTime::fifo(), Nothing, options)
-                .unwrap()
-                .run()
-                .unwrap()
-                .stats
-        };
-        let (made, there) = (run(workload), run(there.build().unwrap()));
+        let (made, there) = (under_fifo(workload), under_fifo(there.build().unwrap()));
         // The one that makes them sleeps until they have ended, and ends.
-        assert_eq!(made.voluntary, there.voluntary + 2);
+        assert_eq!(made.stats.voluntary, there.stats.voluntary + 2);
     }
 
     #[test]

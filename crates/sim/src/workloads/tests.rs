@@ -1,8 +1,23 @@
 //! What holds for every workload, counted by going through the programs.
 
+use crate::costs::Costs;
+use crate::engine::EngineOutcome;
+use crate::machine::Machine;
+use crate::policies::RealTime;
 use crate::program::Op;
+use crate::sink::Nothing;
 use crate::workload::Workload;
+use crate::{Engine, Options};
 use std::collections::BTreeMap;
+
+/// A run on one CPU, first in, first out.
+pub(crate) fn under_fifo(workload: Workload) -> EngineOutcome<RealTime, Nothing> {
+    let (machine, options) = (Machine::uniform(1), Options::default());
+    Engine::new(machine, Costs::typical(), workload, RealTime::fifo(), Nothing, options)
+        .unwrap()
+        .run()
+        .unwrap()
+}
 
 /// What all tasks together do.
 #[derive(Debug, Default)]
