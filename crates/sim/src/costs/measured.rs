@@ -282,6 +282,9 @@ impl Reading<'_> {
                     parted(all_ns, switch_ns, THREAD_PARTS);
                 self.costs.new_stack_ns = self.costs.instructions_ns(NEW_STACK_INSTRUCTIONS);
                 self.costs.new_stack_start_ns = self.costs.instructions_ns(NEW_STACK_START_INSTRUCTIONS);
+                let value = format!("{} and {} ns", self.costs.new_stack_ns, self.costs.new_stack_start_ns);
+                let why = "threads were measured with stacks of ones that had ended; as instructions of Linux 7.3 are";
+                self.assume("new_stack_ns and new_stack_start_ns", value, why);
             }
             None => self.assume("thread_fork_ns", self.costs.thread_fork_ns, "threads were not measured"),
         }
