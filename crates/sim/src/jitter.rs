@@ -122,6 +122,15 @@ impl Perturbation {
         }
     }
 
+    /// The same of a thread. Where each step differs by itself, nothing more does.
+    pub(crate) fn thread(&mut self, units: u64) -> u64 {
+        if self.jitter.child_per_mille == 0 {
+            units
+        } else {
+            units + 1024 * self.rng.below(self.jitter.start_ns + 1)
+        }
+    }
+
     /// Ticks that come every so often, from when on is any time.
     pub(crate) fn tick_period(&mut self, period: Period) -> Period {
         if self.jitter.tick_phase { period.begun(self.rng.below(period.ns())) } else { period }

@@ -41,13 +41,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let in_turns = self.policy.family() == Family::Fair;
             return self.perturbation.child(units(costs.start_ns), in_turns);
         }
-        let (own_ns, new_stack_ns) = (costs.thread_start_ns, costs.new_stack_start_ns);
-        let process = self.kernel.tasks[task].process;
-        let new_stack_ns = if self.has_free_stack(process) { 0 } else { new_stack_ns };
-        if let Some(free) = self.free_stacks.get_mut(&process) {
-            *free = free.saturating_sub(1);
-        }
-        units(self.perturbation.start_ns(own_ns + new_stack_ns))
+        let stack_ns = match self.free_stacks.get_mut(&self.kernel.tasks[task].process) {
+            Some(free) if *free > 0 => {
+                *free -= 1;
+                0
+            }
+            _ => costs.new_stack_start_ns,
+        };
+        self.perturbation.thread(units(costs.thread_start_ns + stack_ns))
     }
 
     /// Whether a thread of this process has ended whose stack no other one has: the C library keeps it for the next.

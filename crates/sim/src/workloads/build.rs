@@ -86,6 +86,13 @@ impl Workload {
         let process = tasks.process_of(self.tasks.len() as u32);
         self.tasks.push(TaskSpec { name, process, program, working_set_bytes, ..TaskSpec::default() });
     }
+
+    /// Adds the task that makes those of the templates, with its steps.
+    pub(super) fn add_maker(&mut self, name: &str, ops: Vec<Op>, tasks: Tasks, working_set_bytes: u64) {
+        let program = self.add_program(ops);
+        self.add_task(name.to_owned(), program, tasks, working_set_bytes);
+        self.tasks[0].process = tasks.process_of(self.templates.len() as u32);
+    }
 }
 
 /// Refuses counts of zero.

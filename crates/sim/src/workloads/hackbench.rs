@@ -107,9 +107,7 @@ impl Hackbench {
         ops.push(Op::RequestBegins);
         ops.push(Op::PostAll { first: 0, last: made - 1 });
         ops.extend([Op::WaitChildren, Op::RequestEnds]);
-        let program = workload.add_program(ops);
-        self.add_task(workload, NAME.to_owned(), program);
-        workload.tasks[0].process = self.tasks.process_of(made);
+        workload.add_maker(NAME, ops, self.tasks, self.working_set_bytes);
     }
 
     fn add_group(&self, workload: &mut Workload, group: u32, received: u32) {

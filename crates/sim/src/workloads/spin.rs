@@ -52,9 +52,8 @@ impl Spin {
         if self.from_start {
             workload.templates = std::mem::take(&mut workload.tasks);
             let forks = (0..self.tasks).map(|template| Op::Fork { template });
-            let program = workload.add_program(forks.chain([Op::WaitChildren]).collect());
-            workload.add_task(NAME.to_owned(), program, Tasks::Processes, self.working_set_bytes);
-            workload.tasks[0].process = Tasks::Processes.process_of(self.tasks);
+            let ops = forks.chain([Op::WaitChildren]).collect();
+            workload.add_maker(NAME, ops, Tasks::Processes, self.working_set_bytes);
         }
         Ok(workload)
     }
