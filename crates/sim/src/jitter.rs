@@ -12,7 +12,8 @@ use swtch_stats::Rng;
 /// By how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Jitter {
-    /// A task of the workload starts later by up to this, evenly distributed, ns.
+    /// A task of the workload starts later by up to this, evenly distributed, ns. Where instructions are counted, a thread that is made runs
+    /// longer by as much before its own first step.
     pub start_ns: u64,
     /// What a step takes differs by up to this either way, evenly distributed, in thousandths.
     pub work_per_mille: u32,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,14 @@ def groups_left(pid: int | None = None) -> list[Path]:
         for parent in {hierarchy.own, hierarchy.mount}:
             found += parent.glob(f"{cgroup.prefix(PROGRAM)}{pid or os.getpid()}-*")
     return found
+
+
+@contextmanager
+def leaves_no_groups() -> Iterator[None]:
+    """A test that leaves no cgroups. What an earlier one left is that one's failure."""
+    earlier = groups_left()
+    yield
+    assert [one for one in groups_left() if one not in earlier] == []
 
 
 def needs_groups() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from command_examples import GUIDES, all_examples, installed
-from faas_host import OWN, ROOT, STUB, groups_left, needs_groups, tiers_file
+from faas_host import OWN, ROOT, STUB, leaves_no_groups, needs_groups, tiers_file
 
 import swtch
 import swtch.faas
@@ -49,10 +49,8 @@ def place(tmp_path, monkeypatch):
     for name in ("before", "after", "local", "deployed"):
         shutil.copytree(ROOT / "fixtures/faas/gcf", name)
     shutil.copy(ROOT / "fixtures/faas/rust.json", "answer.json")
-    # What an earlier test left is that one's failure.
-    earlier = groups_left()
-    yield
-    assert [one for one in groups_left() if one not in earlier] == []
+    with leaves_no_groups():
+        yield
 
 
 @pytest.mark.parametrize("example", all_examples("swtch faas", _parser(), DOCUMENTS, 21))

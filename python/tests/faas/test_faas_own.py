@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from faas_host import ROOT, SCHEMA, STUB, groups_left, needs_groups, tiers_file
+from faas_host import ROOT, SCHEMA, STUB, leaves_no_groups, needs_groups, tiers_file
 from schema_check import faults
 from test_faas_figures import line, plan
 
@@ -101,10 +101,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(PYTHON)
     (tmp_path / "serves.py").write_text(SERVER)
-    # What an earlier test left is that one's failure.
-    earlier = groups_left()
-    yield tmp_path
-    assert [one for one in groups_left() if one not in earlier] == []
+    with leaves_no_groups():
+        yield tmp_path
     assert Path(f"/proc/self/task/{os.getpid()}/children").read_text().split() == []
 
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from faas_host import OWN, ROOT, SCHEMA, STUB, groups_left, needs_groups, tiers_file
+from faas_host import OWN, ROOT, SCHEMA, STUB, groups_left, leaves_no_groups, needs_groups, tiers_file
 from schema_check import faults
 
 from swtch import _cgroup as cgroup
@@ -34,10 +34,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(tiers, "COLD_STARTS", 0)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-    # What an earlier test left is that one's failure.
-    earlier = groups_left()
-    yield
-    assert [one for one in groups_left() if one not in earlier] == []
+    with leaves_no_groups():
+        yield
     assert Path(f"/proc/self/task/{os.getpid()}/children").read_text().split() == []
 
 
