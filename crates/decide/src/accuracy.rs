@@ -3,22 +3,23 @@
 //! The simulator gets the machine, the kernel's rules and a Profile measured in the same virtual machine; nothing is calibrated.
 
 mod host;
+mod simulating;
 
 pub use host::{HostJob, accuracy_on_host};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use simulating::{Simulated, simulated};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use swtch_profile::{Profile, file};
 use swtch_sched::{
-    BenchJob, Column, Load, Policy, Run, SchedError, SchedProgress, SimulatedLoad, bench, loads_named,
-    run_in_guest,
+    BenchJob, Column, Load, LoadMetric, Policy, Run, SchedError, SchedProgress, SimulatedFigure,
+    SimulatedLoad, bench, loads_named, run_in_guest,
 };
-use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
+use swtch_sim::plan::PlanError;
 use swtch_sim::policies::fair_class_of;
-use swtch_sim::run::figures;
 use swtch_stats::median;
 use swtch_units::Observer;
 use swtch_vm::{KeptOutput, Spec};
@@ -63,6 +64,9 @@ pub struct Errors {
     pub seconds: ErrorFigures,
     /// Of the switches.
     pub context_switches: ErrorFigures,
+    /// Of wake-ups, sleeps and requests: how late, and how long. None where no load tells any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latencies: Option<ErrorFigures>,
     /// Pairs of policies that the simulator puts in the right order, of those whose times on a load differ by more than 10 %.
     pub ordered: u32,
     /// How many such pairs there are.
@@ -89,7 +93,7 @@ pub struct AccuracyRow {
     pub policy: String,
     /// Where it ran.
     pub reference: Reference,
-    /// What was simulated, as `swtch simulate` takes it.
+    /// What was simulated: a workload by its name, or the text of a file, as `swtch simulate` takes them.
     pub work: String,
     /// Under which policy of the simulator.
     pub simulated_policy: String,
@@ -97,12 +101,26 @@ pub struct AccuracyRow {
     pub seconds: RealAndSimulated,
     /// Switches of all its tasks, those of starting and ending it among them.
     pub context_switches: RealAndSimulated,
+    /// Other figures that the load tells and its simulation has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<LatencyRow>,
     /// Runs that the real figures are medians of. In a virtual machine the simulated ones are of several seeds for each.
     #[serde(default)]
     pub runs: usize,
     /// Runs that are left out, since what a switch cost before and after them differed by more than 15 %.
     #[serde(default, skip_serializing_if = "is_none")]
     pub left_out: usize,
+}
+
+/// How late tasks were, or how long requests took, real and simulated, us.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyRow {
+    /// The load's name of it, such as `wake-up p99`.
+    pub figure: String,
+    /// Which times of the simulation it is.
+    pub simulated_by: SimulatedFigure,
+    /// Both, us.
+    pub us: RealAndSimulated,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -220,6 +238,7 @@ pub fn accuracy(
                 runs: runs.len(),
                 seconds: real(&runs, |run| seconds_of(run, load, simulated)),
                 context_switches: real(&runs, Run::switches),
+                latencies: latencies(&runs, load, simulated),
                 left_out: 0,
             });
         }
@@ -277,55 +296,24 @@ pub fn simulate_again(document: &mut AccuracyDocument, profile: &Profile) -> Res
         row.runs = if row.runs == 0 { document.runs } else { row.runs };
         let found = (1..=row.runs as u64 * SEEDS_A_RUN).map(|seed| simulated(row, &machine, seed, profile));
         let found = found.collect::<Result<Vec<_>, _>>()?;
-        let middle = |of: fn(&(f64, f64)) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
-        row.seconds.simulated = middle(|(seconds, _)| *seconds);
-        row.context_switches.simulated = middle(|(_, switches)| *switches);
+        let middle = |of: &dyn Fn(&Simulated) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
+        row.seconds.simulated = middle(&|run| run.seconds);
+        row.context_switches.simulated = middle(&|run| run.context_switches);
+        for (place, latency) in row.latencies.iter_mut().enumerate() {
+            latency.us.simulated = middle(&|run| run.latencies_us[place]);
+        }
     }
     document.errors = errors(&document.rows, document.errors);
     Ok(())
 }
 
-/// Seconds and switches of one seed.
-fn simulated(
-    row: &AccuracyRow,
-    machine: &str,
-    seed: u64,
-    profile: &Profile,
-) -> Result<(f64, f64), AccuracyError> {
-    let refused = |source| AccuracyError::Plan {
-        work: row.work.clone(),
-        policy: row.simulated_policy.clone(),
-        source: Box::new(source),
-    };
-    let overrides = Overrides {
-        machine: Some(machine.to_owned()),
-        policies: vec![row.simulated_policy.clone()],
-        seed: Some(seed),
-        ..Overrides::default()
-    };
-    let plan = Plan::of(Work::Named(&row.work), "", &overrides, Some(profile)).map_err(refused)?;
-    let run = figures(&plan.setting, &row.simulated_policy).map_err(|error| refused(error.into()))?;
-    // A program whose own clock does not run from its start to its end has one request.
-    let ns = match run.stats.requests.max() {
-        Some(longest_ns) if run.stats.requests.count() == 1 => longest_ns,
-        _ => run.makespan_ns,
-    };
-    // The last switch of a thread is in no count of its process: it has been taken off its accounts before (release_task, kernel/exit.c).
-    let mut processes = BTreeSet::new();
-    let own = run.tasks.iter().filter(|task| !task.kernel_thread);
-    let threads = own.filter(|task| !processes.insert(task.process)).count() as u64;
-    // The kernel's own threads are not of the load.
-    let own = run.tasks.iter().zip(&run.stats.tasks).filter(|(task, _)| !task.kernel_thread);
-    let switches: u64 = own.map(|(_, stats)| stats.voluntary + stats.involuntary).sum();
-    Ok((ns as f64 / 1e9, switches.saturating_sub(threads) as f64))
-}
-
 fn errors(rows: &[AccuracyRow], before: Errors) -> Errors {
-    let figures = |of: fn(&AccuracyRow) -> RealAndSimulated, before: ErrorFigures| {
-        let all: Vec<f64> = rows.iter().map(|row| of(row).error().abs()).collect();
+    let figures = |of: &dyn Fn(&AccuracyRow) -> Vec<RealAndSimulated>, chance: Option<f64>| {
+        let all: Vec<f64> = rows.iter().flat_map(of).map(|figure| figure.error().abs()).collect();
         let worst = all.iter().copied().fold(0.0, f64::max);
-        ErrorFigures { median: if all.is_empty() { 0.0 } else { median(&all) }, worst, chance: before.chance }
+        (!all.is_empty()).then(|| ErrorFigures { median: median(&all), worst, chance })
     };
+    let latencies = |row: &AccuracyRow| row.latencies.iter().map(|latency| latency.us).collect();
     let (mut ordered, mut pairs) = (0, 0);
     for (place, row) in rows.iter().enumerate() {
         for other in rows[place + 1..].iter().filter(|other| other.load == row.load) {
@@ -337,8 +325,10 @@ fn errors(rows: &[AccuracyRow], before: Errors) -> Errors {
         }
     }
     Errors {
-        seconds: figures(|row| row.seconds, before.seconds),
-        context_switches: figures(|row| row.context_switches, before.context_switches),
+        seconds: figures(&|row| vec![row.seconds], before.seconds.chance).unwrap_or_default(),
+        context_switches: figures(&|row| vec![row.context_switches], before.context_switches.chance)
+            .unwrap_or_default(),
+        latencies: figures(&latencies, before.latencies.and_then(|before| before.chance)),
         ordered,
         pairs,
     }
@@ -405,11 +395,27 @@ fn compared(load: &Load) -> Option<&SimulatedLoad> {
 }
 
 fn seconds_of(run: &Run, load: &Load, simulated: &SimulatedLoad) -> f64 {
-    let figure = load.metrics.first().zip(run.metrics.first());
-    figure.map_or(run.seconds, |(metric, value)| {
-        let unit = if metric.unit == "us" { 1e-6 } else { 1.0 };
-        value * unit * f64::from(simulated.operations)
+    let mut figures = load.metrics.iter().zip(&run.metrics);
+    let figure = match &simulated.time {
+        Some(name) => figures.find(|(metric, _)| metric.name == *name),
+        None => figures.next(),
+    };
+    let operations = f64::from(simulated.operations);
+    figure.map_or(run.seconds, |(metric, value)| match metric.unit.as_str() {
+        "1/s" => operations / value,
+        "ns" => value * 1e-9 * operations,
+        "us" => value * 1e-6 * operations,
+        _ => value * operations,
     })
+}
+
+fn latencies(runs: &[&Run], load: &Load, simulated: &SimulatedLoad) -> Vec<LatencyRow> {
+    let row = |(place, metric): (usize, &LoadMetric)| {
+        let simulated_by = simulated.figures.get(&metric.name)?.clone();
+        let us = real(runs, |run| run.metrics[place]);
+        Some(LatencyRow { figure: metric.name.clone(), simulated_by, us })
+    };
+    load.metrics.iter().enumerate().filter_map(row).collect()
 }
 
 fn real(runs: &[&Run], of: impl Fn(&Run) -> f64) -> RealAndSimulated {
@@ -467,6 +473,8 @@ fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swtch_sched::SimulatedTimes;
+    use swtch_sim::plan::{Overrides, Plan};
 
     fn profile_of_a_machine() -> Profile {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/profiles/vm.json");
@@ -484,6 +492,7 @@ mod tests {
             simulated_policy: "rr".to_owned(),
             seconds: beside(seconds),
             context_switches: beside(switches),
+            latencies: Vec::new(),
             runs: 1,
             left_out: 0,
         }
@@ -507,6 +516,48 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_load_is_by_the_figure_that_says_so() {
+        let mut load = swtch_sched::loads_named(&["schbench-2".to_owned()]).unwrap().remove(0);
+        let run =
+            Run { seconds: 9.0, voluntary: 1, involuntary: 1, metrics: vec![300.0, 900.0, 1_400.0, 400.0] };
+        let simulated = load.simulated.clone().unwrap();
+        // 200 requests at 400 a second.
+        assert_eq!(seconds_of(&run, &load, &simulated), 0.5);
+        let found = latencies(&[&run], &load, &simulated);
+        let figures: Vec<(&str, f64)> = found.iter().map(|row| (row.figure.as_str(), row.us.real)).collect();
+        assert_eq!(figures, [("wake-up p50", 300.0), ("wake-up p99", 900.0), ("request p99", 1_400.0)]);
+        let first = SimulatedLoad { time: None, operations: 1_000, ..simulated };
+        assert!((seconds_of(&run, &load, &first) - 0.3).abs() < 1e-9);
+        load.metrics[0].unit = "ns".to_owned();
+        assert!((seconds_of(&run, &load, &first) - 0.000_3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_seed_tells_the_figures_that_its_row_asks_for() {
+        let figure = |times, percent| LatencyRow {
+            figure: "any".to_owned(),
+            simulated_by: SimulatedFigure { times, percent },
+            us: RealAndSimulated { real: 1.0, real_low: 1.0, real_high: 1.0, simulated: 0.0 },
+        };
+        let row = AccuracyRow {
+            work: "schbench:workers=4,requests=20,work_ns=100000,think_ns=300000,from_start=true".to_owned(),
+            latencies: vec![
+                figure(SimulatedTimes::Request, 50.0),
+                figure(SimulatedTimes::Answer, 50.0),
+                figure(SimulatedTimes::Lateness, 0.0),
+            ],
+            ..row("schbench", "rr", (1.0, 1.0), (1.0, 1.0))
+        };
+        let found = simulated(&row, "1", 1, &profile_of_a_machine()).unwrap();
+        let [request_us, answer_us, lateness_us] = found.latencies_us[..] else {
+            panic!("{:?}", row.latencies)
+        };
+        // A request sleeps for 300 us and computes for 100, beside three others; an answer takes a switch, and so does the end of a sleep.
+        assert!((400.0..900.0).contains(&request_us), "{request_us}");
+        assert!(answer_us > 0.1 && lateness_us > 0.1 && lateness_us < 400.0, "{answer_us} {lateness_us}");
+    }
+
+    #[test]
     fn a_policy_without_a_source_is_missing_with_its_reason() {
         let profile = profile_of_a_machine();
         let of = |text: &str| of_the_simulator(&text.parse().unwrap(), &profile);
@@ -527,7 +578,7 @@ mod tests {
         assert!(simulated.len() >= 12, "{}", simulated.len());
         for SimulatedLoad { work, .. } in simulated {
             let work = work.replace("{alone}", "1000000");
-            Plan::of(Work::Named(&work), "", &Overrides::default(), Some(&profile))
+            Plan::of(simulating::work(&work), "", &Overrides::default(), Some(&profile))
                 .unwrap_or_else(|error| panic!("{work}: {error}"));
         }
     }

@@ -24,7 +24,8 @@ mod verdict;
 
 pub use accuracy::{
     ACCURACY_SCHEMA, AccuracyDocument, AccuracyError, AccuracyRow, ErrorFigures, Errors, GUEST_PROFILE,
-    HostJob, RealAndSimulated, Reference, SEEDS_A_RUN, accuracy, accuracy_on_host, simulate_again,
+    HostJob, LatencyRow, RealAndSimulated, Reference, SEEDS_A_RUN, accuracy, accuracy_on_host,
+    simulate_again,
 };
 pub use bench::{Against, BenchDocument, Cell, RunReasons, judge_bench};
 pub use diff::{

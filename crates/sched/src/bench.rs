@@ -11,7 +11,7 @@ mod recorded;
 
 pub use boots::guests_at_a_time;
 pub use column::{Boot, Column, LoadRuns, Run};
-pub use load::{Load, LoadMetric, SimulatedLoad, loads, loads_named};
+pub use load::{Load, LoadMetric, SimulatedFigure, SimulatedLoad, SimulatedTimes, loads, loads_named};
 pub use member::{run_boot, run_load_here};
 pub use recorded::{PreemptedBy, RecordedRun};
 

@@ -12,13 +12,13 @@ use std::hint::black_box;
 use std::time::Duration;
 use swtch_stats::{quantile_sorted, sorted};
 
-/// Rounds of [`compute`] that a CPU does in a microsecond, where an instruction takes a nanosecond.
-const ROUNDS_PER_US: u64 = 250;
+/// Instructions of a round of [`compute`] on x86-64.
+const INSTRUCTIONS_A_ROUND: u64 = 7;
 
 /// The same work each time, whatever the clock says: about `us` microseconds in a guest that counts instructions.
 fn compute(us: u64) {
     let mut state = 1_u64;
-    for round in 0..us * ROUNDS_PER_US {
+    for round in 0..us.saturating_mul(1_000) / INSTRUCTIONS_A_ROUND {
         state = black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(round));
     }
     black_box(state);

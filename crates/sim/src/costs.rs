@@ -85,6 +85,9 @@ pub struct Costs {
     pub yield_ns: u64,
     /// Going to sleep for a time, ns.
     pub sleep_ns: u64,
+    /// For how long the kernel may let a task sleep on after its time, so that one interrupt wakes several (`timer_slack_ns` of a task; the
+    /// real-time classes have none), ns.
+    pub timer_slack_ns: u64,
     /// Making a process, ns.
     pub fork_ns: u64,
     /// Making a thread, ns.
@@ -118,6 +121,9 @@ pub struct Costs {
 
 /// What a socket's message of 100 bytes takes of memory.
 pub(crate) const NEAR_MESSAGE_BYTES: u64 = messages::SOCKET_OVERHEAD_BYTES as u64 + 100;
+
+/// What Linux gives every task that asks for nothing else (`init_task`, init/init_task.c).
+pub(crate) const TIMER_SLACK_NS: u64 = 50_000;
 
 /// Linux's pipe holds its bytes in pages (fs/pipe.c).
 pub(crate) const PAGE_BYTES: u32 = 4096;

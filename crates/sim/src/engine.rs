@@ -80,6 +80,10 @@ struct TaskState {
     /// It was woken because there is room in a pipe, and has not written yet.
     has_waited_for_room: bool,
     request_since_ns: u64,
+    /// When it was answered, and has not begun its request.
+    answered_ns: Option<u64>,
+    /// When its sleep is to end.
+    due_ns: u64,
     /// When each of its timers, and its period, was due last.
     timers_ns: Option<Box<[Option<u64>; 5]>>,
     background: bool,
@@ -348,6 +352,23 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
     }
 
+    /// The interrupt of one timer is that of all of its CPU whose times have come, if their slack is not over (`__hrtimer_run_queues`,
+    /// kernel/time/hrtimer.c).
+    fn wake_those_due(&mut self, cpu: usize) {
+        let now_ns = self.kernel.now_ns;
+        let slack_ns = self.kernel.costs.timer_slack_ns;
+        while slack_ns > 0 && self.timers.first_ns().saturating_sub(slack_ns) <= now_ns {
+            let at_ns = self.timers.first_ns();
+            let Some(task) = self.timers.take() else { return };
+            let sleeps = self.kernel.tasks[task].state == RunState::Blocked;
+            if !sleeps || self.task_states[task].due_ns > now_ns || self.kernel.cpu_of(task) != cpu {
+                self.timers.add(at_ns, task);
+                return;
+            }
+            self.wake(task, cpu, None);
+        }
+    }
+
     /// A task starts by itself, or its sleep is over.
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
@@ -371,6 +392,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.begin(cpu);
         self.elapsed_ns += self.kernel.costs.interrupt_ns;
         self.wake(task, cpu, None);
+        self.wake_those_due(cpu);
         self.resched_and_update_curr(cpu);
     }
 

@@ -133,6 +133,18 @@ pub enum Op {
         /// The last one.
         last: u32,
     },
+    /// Adds one to a semaphore, as [`Op::Post`], and says which other semaphore the answer is to go to.
+    Ask {
+        /// The semaphore.
+        semaphore: u32,
+        /// The one of the answer.
+        answer: u32,
+    },
+    /// Adds one to the semaphore of the answer that has been awaited longest by those who asked.
+    Answer {
+        /// The semaphore that was asked by.
+        semaphore: u32,
+    },
     /// Takes one from a semaphore, waiting while it is zero.
     Acquire {
         /// The semaphore.

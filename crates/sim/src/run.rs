@@ -87,6 +87,18 @@ pub fn figures(setting: &Setting, policy: &str) -> Result<PolicyRun<()>, SimErro
     run(setting, policy, Any(&mut Nothing)).map(PolicyRun::without_sink)
 }
 
+/// The same with a sink for its events.
+///
+/// # Errors
+/// As [`run`].
+pub fn figures_and_events(
+    setting: &Setting,
+    policy: &str,
+    sink: &mut dyn Sink,
+) -> Result<PolicyRun<()>, SimError> {
+    run(setting, policy, Any(sink)).map(PolicyRun::without_sink)
+}
+
 struct Running<'a, S> {
     setting: &'a Setting,
     sink: S,

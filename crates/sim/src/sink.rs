@@ -50,6 +50,8 @@ pub struct WakeEvent {
     pub wakee: usize,
     /// The CPU it was put on.
     pub cpu: usize,
+    /// When its sleep was to end, ns; none where another task woke it.
+    pub due_ns: Option<u64>,
 }
 
 /// Wants nothing.

@@ -48,6 +48,7 @@
 //! | `join TEAM` | waits until all pieces of the loop are done |
 //! | `attend TEAM` | waits until there is a loop with pieces left |
 //! | `post SEMAPHORE`, `acquire SEMAPHORE` | a semaphore |
+//! | `ask SEMAPHORE OWN`, `answer SEMAPHORE` | posts SEMAPHORE, and the answer goes to OWN; `answer` posts the OWN that has been awaited longest |
 //! | `fork TASK`, `wait-children` | starts a task; waits until all such have ended |
 //! | `become APPLICATION` | runs at other speeds from here on |
 //! | `yield`, `exit` | lets others run; ends |

@@ -158,6 +158,8 @@ pub struct RunStats {
     pub waits: Histogram,
     /// Times between a request's beginning and end.
     pub requests: Histogram,
+    /// Times between an answer and the beginning of the request that it lets a task begin.
+    pub answers: Histogram,
     /// Events that were simulated.
     pub events: u64,
     /// Switches from one task to another or to idle because the task blocked or ended.

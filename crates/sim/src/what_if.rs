@@ -195,7 +195,13 @@ impl Workload {
             Op::Open { team, .. } | Op::Share { team, .. } | Op::Join { team } | Op::Attend { team } => {
                 *team += teams;
             }
-            Op::Post { semaphore } | Op::Acquire { semaphore } => *semaphore += semaphores,
+            Op::Post { semaphore } | Op::Answer { semaphore } | Op::Acquire { semaphore } => {
+                *semaphore += semaphores;
+            }
+            Op::Ask { semaphore, answer } => {
+                *semaphore += semaphores;
+                *answer += semaphores;
+            }
             Op::PostAll { first, last } => {
                 *first += semaphores;
                 *last += semaphores;

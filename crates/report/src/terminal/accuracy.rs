@@ -18,6 +18,7 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
         )
     };
     let mut text = figure("time", errors.seconds) + &figure("switches", errors.context_switches);
+    text += &errors.latencies.map_or(String::new(), |latencies| figure("latencies", latencies));
     if errors.pairs > 0 {
         text += &format!(
             "order of policies: right in {} of {} pairs whose times differ by more than 10 %\n",
@@ -41,6 +42,7 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
         ]);
     }
     text += &format!("\n{table}\n");
+    text += &latencies(document);
     for (policy, why) in &document.missing {
         text += &format!("{policy} is not in the table: {why}\n");
     }
@@ -63,11 +65,30 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
     )
 }
 
+/// The figures of loads that tell how late tasks run.
+fn latencies(document: &AccuracyDocument) -> String {
+    let titles = ["load", "policy", "latency", "us", "simulated", "off by"];
+    let mut table = TextTable::new(titles).left([1, 2]);
+    let all = document.rows.iter().flat_map(|row| row.latencies.iter().map(move |latency| (row, latency)));
+    for (row, latency) in all.clone() {
+        table.row([
+            row.load.clone(),
+            row.policy.clone(),
+            latency.figure.clone(),
+            format!("{:.0}", latency.us.real),
+            format!("{:.0}", latency.us.simulated),
+            format!("{:+.0} %", latency.us.error() * 100.0),
+        ]);
+    }
+    if all.count() == 0 { String::new() } else { format!("{table}\n") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors};
+    use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors, LatencyRow};
+    use swtch_sched::{SimulatedFigure, SimulatedTimes};
 
     #[test]
     fn the_errors_come_first_and_a_missing_policy_has_its_reason() {
@@ -94,6 +115,11 @@ mod tests {
                 simulated_policy: "rr".to_owned(),
                 seconds: beside(0.02, 0.021),
                 context_switches: beside(4000.0, 4400.0),
+                latencies: vec![LatencyRow {
+                    figure: "wake-up p99".to_owned(),
+                    simulated_by: SimulatedFigure { times: SimulatedTimes::Answer, percent: 99.0 },
+                    us: beside(950.0, 969.0),
+                }],
                 runs: 3,
                 left_out: 0,
             }],
@@ -110,6 +136,7 @@ mod tests {
             lines[5], "perf-pipe  rr       0.0200     0.0210    +5 %      4000       4400   +10 %",
             "{text}"
         );
+        assert_eq!(lines[8], "perf-pipe  rr      wake-up p99  950        969    +2 %", "{text}");
         assert!(text.contains("lavd is not in the table: the simulator needs its source"), "{text}");
     }
 }

@@ -3,7 +3,9 @@
 use crate::better::Better;
 use crate::compare::Metric;
 use crate::error::SchedError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -95,17 +97,46 @@ pub struct Load {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedLoad {
-    /// As `swtch simulate` takes it: a workload by name, with parameters. `{alone}` is replaced by the time of the load `alone`, in ns.
+    /// As `swtch simulate` takes it: a workload by name, with parameters, or the text of a file. `{alone}` is replaced by the time of the load `alone`,
+    /// in ns. In the load's command it replaces `{work}`.
     pub work: String,
     /// A load that does the work of one task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<String>,
-    /// How many times the first figure the whole takes, where it is the time of one operation.
+    /// How many operations there are, where the figure is the time of one or their rate; with sizes, for each one of it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub operations: u32,
+    /// The figure that its time is known by: the first; `whole run` is what it takes from its start to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// Other figures of the load that its simulation has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, SimulatedFigure>,
     /// The number of loops in the command and in `work`, and a larger one: on a real machine the load is over too soon to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer: Option<[u32; 2]>,
+}
+
+/// A figure in a simulation: this percentile of some times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulatedFigure {
+    /// Which times.
+    pub times: SimulatedTimes,
+    /// 50 is the median.
+    pub percent: f64,
+}
+
+/// Times that a simulation can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SimulatedTimes {
+    /// From another task's answer until the task that it is for goes on.
+    Answer,
+    /// From the time at which a sleep was to end until the task runs.
+    Lateness,
+    /// Those of requests.
+    Request,
 }
 
 const fn one() -> u32 {
@@ -227,7 +258,9 @@ impl Load {
     /// The loads of a file: one, or one of each size.
     fn sized(self, file: &str) -> Vec<Self> {
         if self.sizes.is_empty() {
-            return vec![Self { name: file.to_owned(), ..self }];
+            let work = self.simulated.as_ref().map_or("", |simulated| &simulated.work);
+            let command = self.command.iter().map(|word| word.replace("{work}", work)).collect();
+            return vec![Self { name: file.to_owned(), command, ..self }];
         }
         let of = |(place, size): (usize, &u32)| {
             let put = |text: &String| text.replace("{size}", &size.to_string());
@@ -235,10 +268,11 @@ impl Load {
                 name: format!("{file}-{size}"),
                 about: put(&self.about),
                 command: self.command.iter().map(put).collect(),
-                simulated: self
-                    .simulated
-                    .as_ref()
-                    .map(|simulated| SimulatedLoad { work: put(&simulated.work), ..simulated.clone() }),
+                simulated: self.simulated.as_ref().map(|simulated| SimulatedLoad {
+                    work: put(&simulated.work),
+                    operations: if simulated.operations == 1 { 1 } else { simulated.operations * size },
+                    ..simulated.clone()
+                }),
                 sizes: Vec::new(),
                 quick: self.quick && place == 0,
                 ..self.clone()
@@ -314,13 +348,26 @@ mod tests {
         let hackbench = loads_named(&["hackbench-pipe-process-4".to_owned()]).unwrap();
         assert_eq!(hackbench[0].command.join(" "), "hackbench -p -g 4 -l 50");
         assert!(hackbench[0].about.contains("4 times 20 senders"), "{}", hackbench[0].about);
-        for load in loads().iter().filter(|load| load.simulated.is_some()) {
+        let is_simulated_here =
+            |load: &&Load| load.simulated.as_ref().is_some_and(|one| one.longer.is_some());
+        for load in loads().iter().filter(is_simulated_here) {
             let longer = load.longer();
             assert_ne!(longer.command, load.command, "{}", load.name);
             let (before, after) = (load.simulated.as_ref().unwrap(), longer.simulated.as_ref().unwrap());
             assert!(before.alone.is_some() || before.work != after.work, "{}", load.name);
         }
         assert_eq!(hackbench[0].longer().command.join(" "), "hackbench -p -g 4 -l 1000");
+        for load in loads() {
+            assert!(!load.command.concat().contains("{work}"), "{}: a workload that is not there", load.name);
+            let Some(simulated) = &load.simulated else { continue };
+            for name in simulated.time.iter().chain(simulated.figures.keys()) {
+                assert!(load.metrics.iter().any(|metric| metric.name == *name), "{}: {name}", load.name);
+            }
+        }
+        let named = |name: &str| loads_named(&[name.to_owned()]).unwrap().remove(0);
+        assert_eq!(named("schbench-8").simulated.unwrap().operations, 800);
+        let frames = named("rt-app-frames");
+        assert!(frames.command[2].contains(&frames.simulated.unwrap().work));
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/loads");
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES.len(), "a file without a row");
         assert!(loads_named(&["hackbench".to_owned()]).unwrap_err().to_string().contains("perf-pipe"));

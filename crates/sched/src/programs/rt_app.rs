@@ -103,8 +103,9 @@ impl RtApp {
                 missed += seen.missed;
             }
         });
+        let took_s = began.elapsed().as_secs_f64();
         format!(
-            "Wakeups: {}\nMedian lateness: {:.0} us\nLateness p99: {:.0} us\nMissed: {missed} periods\n",
+            "Wakeups: {}\nMedian lateness: {:.0} us\nLateness p99: {:.0} us\nMissed: {missed} periods\nTime: {took_s:.6}\n",
             late_us.len(),
             at(&late_us, 0.5),
             at(&late_us, 0.99),

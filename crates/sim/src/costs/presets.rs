@@ -1,7 +1,7 @@
 //! Costs where none were measured.
 
-use super::Costs;
 use super::measured::{FAIR_SWITCH_INSTRUCTIONS, NEW_STACK_INSTRUCTIONS, NEW_STACK_START_INSTRUCTIONS};
+use super::{Costs, TIMER_SLACK_NS};
 use crate::hook::{Family, HOOKS};
 use crate::slabs::SlabCosts;
 
@@ -73,6 +73,7 @@ impl Costs {
             // 294 ns with the way through the scheduler, on the machine above.
             yield_ns: 150,
             sleep_ns: 500,
+            timer_slack_ns: TIMER_SLACK_NS,
             // 60 us a process and 15 us a thread in all, parted as measured ones are.
             fork_ns: 22_560,
             thread_fork_ns: 10_575,
@@ -136,6 +137,7 @@ impl Costs {
             barrier_look_ns: 100,
             yield_ns: 300,
             sleep_ns: 2_000,
+            timer_slack_ns: TIMER_SLACK_NS,
             fork_ns: 300_000,
             thread_fork_ns: 300_000,
             exit_ns: 100_000,

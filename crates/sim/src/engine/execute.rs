@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
-use crate::hook::Hook;
+use crate::hook::{Family, Hook};
 use crate::kernel::{Kernel, RunState};
 use crate::policy::{Departure, Policy};
 use crate::program::Op;
@@ -133,6 +133,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             | Op::Broadcast { .. }
             | Op::Post { .. }
             | Op::PostAll { .. }
+            | Op::Ask { .. }
+            | Op::Answer { .. }
             | Op::Acquire { .. } => costs.futex_ns,
             Op::Barrier { barrier } => match self.objects.barriers[barrier as usize].spec.waiting {
                 Waiting::Block => costs.futex_ns,
@@ -202,6 +204,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
             Op::Post { semaphore } => self.post(cpu, task, semaphore..=semaphore),
             Op::PostAll { first, last } => self.post(cpu, task, first..=last),
+            Op::Ask { semaphore, answer } => {
+                self.objects.semaphores[semaphore as usize].asked.push_back((task as u32, answer));
+                self.post(cpu, task, semaphore..=semaphore)
+            }
+            Op::Answer { semaphore } => self.answer(cpu, task, semaphore as usize),
             Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
             Op::Fork { template } => {
                 let spec = self.workload.templates[template as usize].clone();
@@ -225,7 +232,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 StepOutcome::Next
             }
             Op::RequestBegins => {
-                self.task_states[task].request_since_ns = self.kernel_ns(cpu);
+                let now_ns = self.kernel_ns(cpu);
+                let state = &mut self.task_states[task];
+                state.request_since_ns = now_ns;
+                if let Some(answered_ns) = state.answered_ns.take() {
+                    self.stats.answers.add(now_ns.saturating_sub(answered_ns));
+                }
                 StepOutcome::Next
             }
             Op::RequestEnds => {
@@ -259,9 +271,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
-        let at_ns = self.kernel_ns(cpu).saturating_add(ns);
-        self.timers.add(at_ns, task);
+        let due_ns = self.kernel_ns(cpu).saturating_add(ns);
+        self.set_timer(task, due_ns);
         StepOutcome::Wait { again: false }
+    }
+
+    fn set_timer(&mut self, task: usize, due_ns: u64) {
+        let is_exact = self.policy.family() == Family::RealTime || self.kernel.is_kernel_thread(task);
+        let slack_ns = if is_exact { 0 } else { self.kernel.costs.timer_slack_ns };
+        self.task_states[task].due_ns = due_ns;
+        self.timers.add(due_ns.saturating_add(slack_ns), task);
     }
 
     fn sleep_until_timer(
@@ -281,7 +300,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if late {
             return StepOutcome::Next;
         }
-        self.timers.add(due_ns, task);
+        self.set_timer(task, due_ns);
         StepOutcome::Wait { again: false }
     }
 
@@ -331,6 +350,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
         }
         StepOutcome::Next
+    }
+
+    fn answer(&mut self, cpu: usize, task: usize, semaphore: usize) -> StepOutcome {
+        let Some((asked, answer)) = self.objects.semaphores[semaphore].asked.pop_front() else {
+            return StepOutcome::Next;
+        };
+        self.task_states[asked as usize].answered_ns = Some(self.kernel_ns(cpu));
+        self.post(cpu, task, answer..=answer)
     }
 
     fn acquire(&mut self, task: usize, semaphore: usize) -> StepOutcome {

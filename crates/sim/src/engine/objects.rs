@@ -42,6 +42,8 @@ pub(crate) struct BarrierState {
 pub(crate) struct SemaphoreState {
     pub(crate) value: u32,
     pub(crate) waiters: VecDeque<u32>,
+    /// The tasks that asked, and the semaphores of their answers.
+    pub(super) asked: VecDeque<(u32, u32)>,
 }
 
 /// All objects of a workload, and what each task waits for.
@@ -116,7 +118,7 @@ impl Objects {
         };
         let barrier =
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };
-        let semaphore = |value: &u32| SemaphoreState { value: *value, waiters: VecDeque::new() };
+        let semaphore = |value: &u32| SemaphoreState { value: *value, ..SemaphoreState::default() };
         Self {
             near_bytes: costs.near_cache_bytes,
             slabs: Slabs::new(costs.near_messages()),

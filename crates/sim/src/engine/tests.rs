@@ -1,7 +1,7 @@
 use super::*;
-use crate::policies::RealTime;
+use crate::policies::{Eevdf, RealTime};
 use crate::program::{Op, Program};
-use crate::sink::SwitchEvent;
+use crate::sink::{SwitchEvent, WakeEvent};
 
 /// Keeps the switches.
 #[derive(Debug, Default)]
@@ -123,4 +123,67 @@ fn a_deadlock_is_found_beside_threads_of_the_kernel() {
     );
     let error = engine.unwrap().run().unwrap_err();
     assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+}
+
+/// Keeps the wake-ups.
+#[derive(Debug, Default)]
+struct WakeLog(Vec<WakeEvent>);
+
+impl Sink for WakeLog {
+    fn wake(&mut self, event: WakeEvent) {
+        self.0.push(event);
+    }
+}
+
+/// When tasks that sleep for these times are woken, and when their sleep was to end, us.
+fn woken_us<P: Policy>(sleeps_us: &[u64], policy: P) -> Vec<(u64, u64)> {
+    let mut workload = spinners(&vec![1; sleeps_us.len()]);
+    for (program, us) in workload.programs.iter_mut().zip(sleeps_us) {
+        program.ops.insert(0, Op::Sleep { ns: us * 1_000 });
+    }
+    let costs = Costs { timer_slack_ns: 50_000, ..Costs::free() };
+    let (machine, options) = (Machine::uniform(1), Options::default());
+    let engine = Engine::new(machine, costs, workload, policy, WakeLog::default(), options).unwrap();
+    let wakes = engine.run().unwrap().sink.0;
+    wakes.iter().map(|wake| (wake.at_ns / 1_000, wake.due_ns.unwrap() / 1_000)).collect()
+}
+
+#[test]
+fn a_timer_may_be_late_by_its_slack_and_wakes_those_whose_time_has_come() {
+    // The third is due before the first's slack is over, and the fourth after it.
+    let sleeps_us = [1_000, 3_000, 1_040, 1_060];
+    let due = |at: u64, due: u64| (at, due);
+    let expected = [due(1_050, 1_000), due(1_050, 1_040), due(1_110, 1_060), due(3_050, 3_000)];
+    assert_eq!(woken_us(&sleeps_us, Eevdf::new()), expected);
+    // Real-time tasks have no slack.
+    let exact = [due(1_000, 1_000), due(1_040, 1_040), due(1_060, 1_060), due(3_000, 3_000)];
+    assert_eq!(woken_us(&sleeps_us, RealTime::fifo()), exact);
+}
+
+#[test]
+fn an_answer_goes_to_the_task_that_asked_first_and_not_to_the_one_that_waits() {
+    let ask = |answer| vec![Op::Ask { semaphore: 0, answer }];
+    let begin = [Op::RequestBegins, Op::RequestEnds];
+    let mut programs = [ask(1), ask(2)];
+    // The first one to ask computes before it takes its answer, which the second one must not get.
+    programs[0].push(Op::Compute { work_ns: 5 * MS });
+    for (program, semaphore) in programs.iter_mut().zip([1, 2]) {
+        program.push(Op::Acquire { semaphore });
+        program.extend(begin);
+    }
+    let answers = vec![
+        Op::Acquire { semaphore: 0 },
+        Op::Answer { semaphore: 0 },
+        Op::Loop { to: 0, times: 2, counter: 0 },
+    ];
+    let ops = programs.into_iter().chain([answers]);
+    let mut workload = spinners(&[1, 1, 1]);
+    workload.programs = ops.map(|ops| Program { ops }).collect();
+    workload.semaphores = vec![0; 3];
+    let (schedule, outcome) = schedule_of(Machine::uniform(1), Costs::free(), workload, RealTime::fifo());
+    // The second asks when the first has ended; the answers come after both.
+    let ended = [0, 1, 2].map(|task| outcome.stats.tasks[task].ended_ns.unwrap());
+    assert_eq!(ended, [5 * MS; 3], "{schedule:?}");
+    assert_eq!((outcome.stats.requests.count(), outcome.stats.answers.count()), (2, 2));
+    assert_eq!(outcome.stats.answers.max(), Some(0));
 }

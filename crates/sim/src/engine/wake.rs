@@ -18,7 +18,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let cpu = self.place(task, handler, Arrival::Wakeup);
         self.stats.wakeups += 1;
         self.kernel.tasks[task].wakeups += 1;
-        self.sink.wake(WakeEvent { at_ns: self.kernel.now_ns, waker, wakee: task, cpu });
+        let due_ns = waker.is_none().then_some(self.task_states[task].due_ns);
+        self.sink.wake(WakeEvent { at_ns: self.kernel.now_ns, waker, wakee: task, cpu, due_ns });
     }
 
     /// A task that was made starts, on the handling CPU.

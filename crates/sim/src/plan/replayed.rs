@@ -62,6 +62,8 @@ impl Planner<'_> {
         };
         let own = self.own_profile(&trace.header, spec);
         let mut place = Platform::on(machine, spec, self.profile.or(own.as_ref()))?;
+        // A recorded sleep lasted until the task was woken.
+        place.costs.timer_slack_ns = 0;
         if let (Some(path), Some(_)) = (&self.overrides.own_profile, &own) {
             place.costs_from = format!("this machine's Profile, {path}");
         }

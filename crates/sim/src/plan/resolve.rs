@@ -17,7 +17,7 @@ use thiserror::Error;
 pub enum Work<'a> {
     /// As on a command line: `FILE.toml`, `FILE.json` of rt-app, or a workload's name with parameters.
     Named(&'a str),
-    /// A specification's text.
+    /// A specification's text, or that of a file of rt-app, which begins with a brace.
     Text(&'a str),
     /// A recording, by its path.
     Recording(&'a str),
@@ -74,13 +74,16 @@ impl Planner<'_> {
     fn plan(&self, work: Work<'_>, directory: &str) -> Result<Plan, PlanError> {
         match work {
             Work::Recording(path) => self.replayed(&format!("{directory}{path}"), None),
+            Work::Text(text) if text.trim_start().starts_with('{') => {
+                self.of_rt_app("the workload", text, None)
+            }
             Work::Text(text) => self.specified(&Spec::read("the specification", text)?, directory),
             Work::Named(name) => {
                 let path = format!("{directory}{name}");
                 if has_extension(name, "toml") {
                     self.specified(&Spec::read(&path, &read(&path)?)?, folder_of(&path))
                 } else if has_extension(name, "json") {
-                    self.of_rt_app(&path, None)
+                    self.of_rt_app(&path, &read(&path)?, None)
                 } else {
                     self.specified(&Spec::of_name(name)?, directory)
                 }
@@ -115,7 +118,10 @@ impl Planner<'_> {
         let beside =
             |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{directory}{path}") };
         match spec.source() {
-            Source::RtApp(path) => self.of_rt_app(&beside(path), Some(spec)),
+            Source::RtApp(path) => {
+                let path = beside(path);
+                self.of_rt_app(&path, &read(&path)?, Some(spec))
+            }
             Source::Recording(path) => self.replayed(&beside(path), Some(spec)),
             Source::Here => {
                 let place = Platform::on(self.machine(Some(spec))?, Some(spec), self.profile)?;
@@ -155,10 +161,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn of_rt_app(&self, path: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
+    fn of_rt_app(&self, file: &str, text: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
         let mut place = Platform::on(self.machine(spec)?, spec, self.profile)?;
-        let mut found = rt_app::read(path, &read(path)?, &place.machine)?;
+        let mut found = rt_app::read(file, text, &place.machine)?;
         place.assumed.extend(found.assumed);
+        found.workload.add_kernel_threads(&place.machine, &place.costs);
         self.add_beside(&mut found.workload, &place.machine)?;
         Ok(place.plan(found.workload, spec, self.overrides)?)
     }

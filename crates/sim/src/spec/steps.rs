@@ -154,6 +154,11 @@ impl<'a> Parser<'a, '_> {
             "join" => Op::Join { team: self.name(at, "team", &names.teams)? },
             "attend" => Op::Attend { team: self.name(at, "team", &names.teams)? },
             "post" => Op::Post { semaphore: self.name(at, "semaphore", &names.semaphores)? },
+            "ask" => Op::Ask {
+                semaphore: self.name(at, "semaphore", &names.semaphores)?,
+                answer: self.name(at, "semaphore", &names.semaphores)?,
+            },
+            "answer" => Op::Answer { semaphore: self.name(at, "semaphore", &names.semaphores)? },
             "acquire" => Op::Acquire { semaphore: self.name(at, "semaphore", &names.semaphores)? },
             "fork" => Op::Fork { template: self.name(at, "task", &names.templates)? },
             "become" => Op::Become { application: self.name(at, "application", &names.applications)? },
@@ -164,7 +169,7 @@ impl<'a> Parser<'a, '_> {
             _ => {
                 let problem = format!(
                     "there is no step \"{word}\"; expected compute, sleep, period, send, receive, lock, unlock, wait, signal, broadcast, \
-                     barrier, open, share, join, attend, post, acquire, fork, wait-children, become, yield, exit, loop, forever or request"
+                     barrier, open, share, join, attend, post, ask, answer, acquire, fork, wait-children, become, yield, exit, loop, forever or request"
                 );
                 return Err(Fault::new(at.clone(), problem));
             }

@@ -89,7 +89,9 @@ impl Workload {
                 Op::Open { team, .. } | Op::Share { team, .. } | Op::Join { team } | Op::Attend { team } => {
                     (team as usize >= self.teams.len()).then(|| format!("team {team}"))
                 }
-                Op::Post { semaphore } | Op::Acquire { semaphore } => {
+                Op::Ask { semaphore, answer } => (semaphore.max(answer) as usize >= self.semaphores.len())
+                    .then(|| format!("semaphores {semaphore} and {answer}")),
+                Op::Post { semaphore } | Op::Answer { semaphore } | Op::Acquire { semaphore } => {
                     (semaphore as usize >= self.semaphores.len()).then(|| format!("semaphore {semaphore}"))
                 }
                 Op::PostAll { first, last } => (first > last || last as usize >= self.semaphores.len())

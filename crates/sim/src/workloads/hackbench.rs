@@ -40,6 +40,9 @@ with_defaults! {
         /// Memory that a task uses between switches, bytes.
         #[serde(deserialize_with = "crate::quantity::bytes")]
         pub working_set_bytes: u64 = 0,
+        /// Work of a task before it ends, ns: the memory of a large program takes time to be given back.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub ending_ns: u64 = 0,
     }
 }
 
@@ -117,16 +120,22 @@ impl Hackbench {
         for (place, pipe) in pipes.iter().copied().enumerate() {
             let mut ops = Vec::new();
             repeat(&mut ops, received, 0, |ops| ops.push(Op::Receive { pipe, bytes }));
+            ops.extend(self.ending());
             let program = workload.add_program(ops);
             self.add_task(workload, format!("receiver-{group}-{place}"), program);
         }
         let mut ops = Vec::new();
         let sends = pipes.iter().map(|pipe| Op::Send { pipe: *pipe, bytes });
         repeat(&mut ops, self.loops, 0, |ops| ops.extend(sends));
+        ops.extend(self.ending());
         let program = workload.add_program(ops);
         for place in 0..self.pairs {
             self.add_task(workload, format!("sender-{group}-{place}"), program);
         }
+    }
+
+    fn ending(&self) -> Option<Op> {
+        (self.ending_ns > 0).then_some(Op::Compute { work_ns: self.ending_ns })
     }
 
     fn add_task(&self, workload: &mut Workload, name: String, program: u32) {

@@ -45,6 +45,10 @@ pub(crate) fn balance(workload: &Workload) -> Sums {
                 Op::PostAll { first, last } => {
                     (first..=last).for_each(|semaphore| *sums.posted.entry(semaphore).or_default() += 1);
                 }
+                Op::Ask { semaphore, answer } => {
+                    *sums.posted.entry(semaphore).or_default() += 1;
+                    *sums.posted.entry(answer).or_default() += 1;
+                }
                 Op::Acquire { semaphore } => *sums.acquired.entry(semaphore).or_default() += 1,
                 Op::Compute { work_ns } => sums.work_ns += work_ns,
                 Op::RequestEnds => sums.requests += 1,
@@ -87,9 +91,10 @@ pub(crate) fn check(workload: &Workload) {
                     exists(condition, workload.conditions as usize);
                 }
                 Op::Barrier { barrier } => exists(barrier, workload.barriers.len()),
-                Op::Post { semaphore } | Op::Acquire { semaphore } => {
+                Op::Post { semaphore } | Op::Answer { semaphore } | Op::Acquire { semaphore } => {
                     exists(semaphore, workload.semaphores.len());
                 }
+                Op::Ask { semaphore, answer } => exists(semaphore.max(answer), workload.semaphores.len()),
                 Op::PostAll { first, last } => {
                     assert!(first <= last);
                     exists(last, workload.semaphores.len());
