@@ -14,10 +14,12 @@ use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::machine::Machine;
 use crate::policies::{is_policy, known};
+use crate::program::Op;
 use crate::run::Setting;
 use crate::spec::Spec;
 use crate::what_if::WhatIf;
 use crate::workload::Workload;
+use std::collections::BTreeSet;
 use swtch_profile::Profile;
 
 /// The policy where none is named.
@@ -163,8 +165,9 @@ impl Platform {
         };
         let duration_ns = overrides.duration_ns.or(said.and_then(|said| said.duration));
         workload.duration_ns = duration_ns.or(workload.duration_ns);
-        let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
         let mut assumed = self.assumed;
+        assumed.extend(assumed_of_calls(&workload, &self.costs));
+        let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
         for one in assumed.iter_mut().filter(|one| one.why == NO_PROFILE) {
             one.why = no_profile(overrides.own_profile.as_deref());
         }
@@ -177,6 +180,19 @@ impl Platform {
             replay: None,
         })
     }
+}
+
+/// What calls take that are known by their instructions only.
+fn assumed_of_calls(workload: &Workload, costs: &Costs) -> Option<Assumption> {
+    let call_ns = |op: &Op| match op {
+        Op::Call { instructions } => Some(costs.instructions_ns(u64::from(*instructions))),
+        _ => None,
+    };
+    let ops = workload.programs.iter().flat_map(|program| &program.ops);
+    let all: BTreeSet<u64> = ops.filter_map(call_ns).collect();
+    let value = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+    let why = "making pipes or sockets was not measured; as instructions of Linux 7.3 are";
+    (!all.is_empty()).then(|| Assumption::new("making a channel", format!("{value} ns"), why))
 }
 
 /// Policies in a list: commas part policies, and parameters behind a colon.
@@ -217,6 +233,16 @@ mod tests {
         let server = on("4");
         assert_eq!(server.setting.costs, Costs::typical());
         assert!(server.assumed.iter().any(|assumed| assumed.what == "costs"));
+    }
+
+    #[test]
+    fn making_channels_is_assumed_where_a_workload_makes_any() {
+        let assumed = |work: &str| {
+            let overrides = Overrides { machine: Some("1".to_owned()), ..Overrides::default() };
+            let assumed = plan(Work::Named(work), &overrides).unwrap().assumed;
+            assumed.into_iter().filter(|one| one.what == "making a channel").count()
+        };
+        assert_eq!((assumed("hackbench:groups=1,from_start=true"), assumed("hackbench:groups=1")), (1, 0));
     }
 
     #[test]

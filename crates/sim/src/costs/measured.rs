@@ -207,8 +207,14 @@ impl Reading<'_> {
             [Some(processes_ns), Some(threads_ns)] => {
                 self.costs.pipe_ns = whole_ns(processes_ns / 2.0);
                 // `swtch measure` makes its calls without the C library.
-                self.costs.shared_file_ns = whole_ns((threads_ns - processes_ns) / 2.0)
-                    + self.costs.instructions_ns(CANCELLATION_INSTRUCTIONS);
+                let looking_ns = self.costs.instructions_ns(CANCELLATION_INSTRUCTIONS);
+                self.costs.shared_file_ns = whole_ns((threads_ns - processes_ns) / 2.0) + looking_ns;
+                let value = format!("{looking_ns} ns of shared_file_ns");
+                self.assume(
+                    "looking whether a thread is to be cancelled",
+                    value,
+                    "as instructions of glibc 2.36 are",
+                );
             }
             [Some(both_ns), None] | [None, Some(both_ns)] => self.costs.pipe_ns = whole_ns(both_ns / 2.0),
             [None, None] => self.assume("pipe_ns", self.costs.pipe_ns, "no pipe was measured"),

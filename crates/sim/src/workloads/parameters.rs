@@ -26,7 +26,7 @@ const fn row(
 
 /// All of them, in the order of help.
 #[rustfmt::skip]
-pub static PARAMETERS: [ParameterRow; 21] = [
+pub static PARAMETERS: [ParameterRow; 22] = [
     row("groups", "N", "Groups of senders and receivers (hackbench)", &[("hackbench", "groups")]),
     row("pairs", "N", "Senders of a group, and as many receivers (hackbench); pairs of tasks (ping-pong)",
         &[("hackbench", "pairs"), ("ping-pong", "pairs")]),
@@ -38,13 +38,14 @@ pub static PARAMETERS: [ParameterRow; 21] = [
         &[("hackbench", "tasks"), ("ping-pong", "tasks"), ("spin", "tasks")]),
     row("transport", "pipe|socket", "What carries the messages (hackbench, ping-pong)",
         &[("hackbench", "channel"), ("ping-pong", "channel")]),
-    row("from-start", "", "Include task creation in the measured time (hackbench, spin)",
-        &[("hackbench", "from_start"), ("spin", "from_start")]),
+    row("from-start", "", "Include task creation in the measured time (hackbench, schbench, spin)",
+        &[("hackbench", "from_start"), ("schbench", "from_start"), ("spin", "from_start")]),
+    row("ending", "TIME", "Work of a task before it ends, such as giving much memory back (hackbench)", &[("hackbench", "ending_ns")]),
     row("message-threads", "N", "Message threads (schbench)", &[("schbench", "message_threads")]),
     row("workers", "N", "Workers of each message thread (schbench)", &[("schbench", "workers")]),
     row("requests", "N", "Requests of each worker (schbench)", &[("schbench", "requests")]),
     row("message-work", "TIME", "Work of a message thread for a request (schbench)", &[("schbench", "message_work_ns")]),
-    row("think", "TIME", "Time that a worker sleeps between requests (schbench)", &[("schbench", "think_ns")]),
+    row("think", "TIME", "Time that a worker sleeps in a request (schbench)", &[("schbench", "think_ns")]),
     row("work", "TIME", "Work of a request, a turn, a task or an application (schbench, ping-pong, spin, mix)",
         &[("schbench", "work_ns"), ("ping-pong", "work_ns"), ("spin", "work_ns")]),
     row("program", "NAME", "bt, cg, ep, ft, is, mg, sp or ua (npb)", &[("npb", "program")]),
