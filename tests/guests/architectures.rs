@@ -109,6 +109,27 @@ fn the_kernel_of_an_arm_guest_knows_fast_and_slow_cpus_and_the_slow_ones_are() {
     assert!(took("5") > 2.0 * took("0"), "{said}");
 }
 
+/// What a recording by BPF says to the last digit, and when frames came.
+#[test]
+fn an_arm_guest_that_counts_instructions_gives_the_same_figures_twice() {
+    let test = "an_arm_guest_that_counts_instructions_gives_the_same_figures_twice";
+    if ARM.cannot(test, ARM.emulator) {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let script =
+        "swtch record -o t.swtch -- hackbench -p -g 1 -l 2 2>&1 && swtch sched load frames --count 5";
+    let once = || {
+        let output = ARM.vm(home.path(), &["--deterministic", "--cpus", "1", "--", "sh", "-c", script]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let first = once();
+    assert!(first.contains("Seen by bpf") && first.contains("Longest lateness"), "{first}");
+    assert_eq!(first, once());
+}
+
 /// The stock class asks what each CPU would take at every wake-up, where the kernel has an energy model; elsewhere it does not.
 #[test]
 fn the_kernel_of_an_arm_guest_places_tasks_by_energy() {
@@ -205,6 +226,11 @@ fn commands_print_and_write_the_same_on_riscv64() {
 fn print_and_write_the_same(foreign: &Foreign, test: &str) {
     if foreign.cannot(test, foreign.user_emulator) {
         return;
+    }
+    if foreign.swtch().with_file_name("unoptimised").exists() {
+        let why =
+            "takes four minutes with a program that is built without optimisation: cargo xtask dist --arch";
+        return crate::common::skip(test, &format!("{why} {} programs builds another", foreign.name));
     }
     let commands: Vec<Vec<&str>> =
         SAME_EVERYWHERE.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -1,7 +1,8 @@
 //! The tests in Rust: which programs they are in, and running them.
 
 use crate::cargo_test_output::{counts, worth_showing};
-use crate::process::{cargo, stream_shown};
+use crate::dist;
+use crate::process::{cargo, say, stream_shown};
 use crate::step::Counts;
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -12,6 +13,8 @@ use std::sync::OnceLock;
 
 /// The program of the tests in virtual machines.
 const GUESTS: &str = "guests";
+/// Those of them in machines of other architectures.
+const FOREIGN: &str = "architectures::";
 
 /// A program that a test target was compiled to.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,9 +45,21 @@ pub(crate) fn all() -> Result<Counts> {
 
 /// The tests in virtual machines.
 pub(crate) fn guests() -> Result<Counts> {
+    in_guests(&["--skip", FOREIGN])
+}
+
+/// The tests in virtual machines of other architectures. Programs for Arm are built before; what cannot be built is skipped with its reason.
+pub(crate) fn foreign() -> Result<Counts> {
+    if let Err(why) = dist::programs_for_tests("aarch64") {
+        say(&why);
+    }
+    in_guests(&[FOREIGN])
+}
+
+fn in_guests(arguments: &[&str]) -> Result<Counts> {
     let mut sum = Counts::default();
     for program in all_programs()?.iter().filter(|program| program.target == GUESTS) {
-        sum.add(run(program, &[])?);
+        sum.add(run_with(program, arguments)?);
     }
     Ok(sum)
 }

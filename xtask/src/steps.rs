@@ -45,14 +45,16 @@ const WHEEL: &str = "wheel";
 
 /// What runs at the same time as everything after [`WHEEL`], [`AT_A_TIME`] of them and then as many as are free: most tests wait more than they
 /// compute. The longest come first. They are waited for at the end, and what they print is shown then, so that nothing is mixed.
-const BESIDE: [(&str, Run); 5] = [
+const BESIDE: [(&str, Run); 6] = [
+    // First since its build only takes what CPU time the others leave.
+    ("foreign", rust_tests::foreign),
     ("guests", rust_tests::guests),
     ("faas", || pytest(FAAS_TESTS, "faas", &[])),
     ("functions", || pytest(FUNCTION_TESTS, "functions", &[])),
     ("python", || pytest(PYTHON_TESTS, "python", &[NOT_FAAS])),
     ("browser", || pytest(BROWSER_TESTS, "browser", &[])),
 ];
-const AT_A_TIME: usize = 2;
+const AT_A_TIME: usize = 3;
 const PYTHON_TESTS: &[&str] = &["python/tests"];
 const FAAS_TESTS: &[&str] = &["python/tests/faas"];
 const NOT_FAAS: &str = "--ignore=python/tests/faas";
@@ -60,8 +62,9 @@ const FUNCTION_TESTS: &[&str] = &["functions/python/tests", "tests/functions"];
 const BROWSER_TESTS: &[&str] = &["tests/browser"];
 
 /// How tests that failed beside others are run again.
-const AGAIN: [(&str, Again); 6] = [
+const AGAIN: [(&str, Again); 7] = [
     ("rust", rust_tests::again),
+    ("foreign", rust_tests::again),
     ("guests", rust_tests::again),
     ("faas", |_| pytest(FAAS_TESTS, "faas", &FAILED_ONES)),
     ("python", |_| pytest(PYTHON_TESTS, "python", &[&[NOT_FAAS][..], &FAILED_ONES].concat())),

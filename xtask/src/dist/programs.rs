@@ -5,10 +5,14 @@ use super::toolchain;
 use crate::process::stream;
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(super) use crate::wheel::PROGRAMS as NAMES;
+
+/// A file beside programs that were built without optimisation: tests that would take minutes with them look for it.
+const UNOPTIMISED: &str = "unoptimised";
 
 /// The programs, without symbols, in a directory of their own.
 pub(super) struct Programs {
@@ -39,8 +43,18 @@ impl Programs {
 
 /// Builds them.
 pub(super) fn build(target: Target, optimised: bool) -> Result<Programs> {
+    build_by(Command::new(toolchain::tool("cargo-zigbuild")?), target, optimised)
+}
+
+/// The same without optimisation, by what CPU time others leave.
+pub(super) fn build_beside(target: Target) -> Result<Programs> {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(toolchain::tool("cargo-zigbuild")?);
+    build_by(command, target, false)
+}
+
+fn build_by(mut command: Command, target: Target, optimised: bool) -> Result<Programs> {
     let triple = target.triple(CLibrary::Musl);
-    let mut command = Command::new(toolchain::tool("cargo-zigbuild")?);
     command.args(["zigbuild", "--locked", "--workspace", "--target", &triple]);
     command.args(["--target-dir", toolchain::TARGET_DIR]);
     command.args(NAMES.iter().flat_map(|name| ["--bin", name]));
@@ -58,6 +72,13 @@ pub(super) fn build(target: Target, optimised: bool) -> Result<Programs> {
         let (from, to) = (built.join(name), folder.join(name));
         fs::copy(&from, &to)
             .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    }
+    let mark = folder.join(UNOPTIMISED);
+    let marked = if optimised { fs::remove_file(&mark) } else { fs::write(&mark, "") };
+    if let Err(error) = marked
+        && error.kind() != ErrorKind::NotFound
+    {
+        return Err(error).with_context(|| format!("cannot mark {}", folder.display()));
     }
     Ok(Programs { target, folder, optimised })
 }
