@@ -204,10 +204,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
             Op::Post { semaphore } => self.post(cpu, task, semaphore..=semaphore),
             Op::PostAll { first, last } => self.post(cpu, task, first..=last),
-            Op::Ask { semaphore, answer } => {
-                self.objects.semaphores[semaphore as usize].asked.push_back((task as u32, answer));
-                self.post(cpu, task, semaphore..=semaphore)
-            }
+            Op::Ask { semaphore, answer } => self.ask(cpu, task, semaphore, answer),
             Op::Answer { semaphore } => self.answer(cpu, task, semaphore as usize),
             Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
             Op::Fork { template } => {
@@ -231,15 +228,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.change_speeds(cpu);
                 StepOutcome::Next
             }
-            Op::RequestBegins => {
-                let now_ns = self.kernel_ns(cpu);
-                let state = &mut self.task_states[task];
-                state.request_since_ns = now_ns;
-                if let Some(answered_ns) = state.answered_ns.take() {
-                    self.stats.answers.add(now_ns.saturating_sub(answered_ns));
-                }
-                StepOutcome::Next
-            }
+            Op::RequestBegins => self.begin_request(cpu, task),
             Op::RequestEnds => {
                 let since_ns = self.task_states[task].request_since_ns;
                 self.stats.requests.add(self.kernel_ns(cpu).saturating_sub(since_ns));
@@ -350,6 +339,21 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
         }
         StepOutcome::Next
+    }
+
+    fn begin_request(&mut self, cpu: usize, task: usize) -> StepOutcome {
+        let now_ns = self.kernel_ns(cpu);
+        let state = &mut self.task_states[task];
+        state.request_since_ns = now_ns;
+        if let Some(answered_ns) = state.answered_ns.take() {
+            self.stats.answers.add(now_ns.saturating_sub(answered_ns));
+        }
+        StepOutcome::Next
+    }
+
+    fn ask(&mut self, cpu: usize, task: usize, semaphore: u32, answer: u32) -> StepOutcome {
+        self.objects.semaphores[semaphore as usize].asked.push_back((task as u32, answer));
+        self.post(cpu, task, semaphore..=semaphore)
     }
 
     fn answer(&mut self, cpu: usize, task: usize, semaphore: usize) -> StepOutcome {
