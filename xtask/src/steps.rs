@@ -46,15 +46,15 @@ const WHEEL: &str = "wheel";
 /// What runs at the same time as everything after [`WHEEL`], [`AT_A_TIME`] of them and then as many as are free: most tests wait more than they
 /// compute. The longest come first. They are waited for at the end, and what they print is shown then, so that nothing is mixed.
 const BESIDE: [(&str, Run); 6] = [
-    // First since its build only takes what CPU time the others leave.
-    ("foreign", rust_tests::foreign),
     ("guests", rust_tests::guests),
     ("faas", || pytest(FAAS_TESTS, "faas", &[])),
     ("functions", || pytest(FUNCTION_TESTS, "functions", &[])),
     ("python", || pytest(PYTHON_TESTS, "python", &[NOT_FAAS])),
     ("browser", || pytest(BROWSER_TESTS, "browser", &[])),
+    // Last: it compiles, and tests that measure come to nothing beside that.
+    ("foreign", rust_tests::foreign),
 ];
-const AT_A_TIME: usize = 3;
+const AT_A_TIME: usize = 2;
 const PYTHON_TESTS: &[&str] = &["python/tests"];
 const FAAS_TESTS: &[&str] = &["python/tests/faas"];
 const NOT_FAAS: &str = "--ignore=python/tests/faas";
