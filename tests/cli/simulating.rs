@@ -562,6 +562,15 @@ fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
     assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }
 
+/// One task makes the forty others, and a thread of the kernel runs beside them.
+#[test]
+fn the_tasks_of_a_workload_are_those_that_run_but_for_the_kernels_own() {
+    let home = home();
+    let words = ["simulate", "hackbench", "--groups", "1", "--loops", "1", "--from-start", "--machine", "1"];
+    let output = run(swtch(home.path()).args(words).arg("--profile").arg(fixture("accuracy/profile.json")));
+    assert!(stdout(&output).starts_with("hackbench (41 tasks) on uniform:1"), "{}", stdout(&output));
+}
+
 /// The table of fixtures/accuracy, simulated by this program. The same input gives the same bytes on any machine, so a row that is further
 /// off was made worse by a change.
 #[test]

@@ -168,6 +168,8 @@ pub enum Waiting {
 mod check;
 mod kernel_threads;
 
+pub(crate) use kernel_threads::KERNEL_THREADS;
+
 /// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
 pub(crate) fn stem(name: &str) -> &str {
     let mut stem = name;

@@ -5,6 +5,7 @@ mod replay;
 use super::{SimulationDocument, Summary};
 use crate::recorded::Recorded;
 use crate::stats::Durations;
+use crate::workload::KERNEL_THREADS;
 use swtch_units::{TextTable, format_ns};
 
 /// A title, and the cell below it in the row of a run.
@@ -29,6 +30,15 @@ impl SimulationDocument {
     }
 }
 
+/// The workload's tasks, those among them that others make; the kernel's own threads are not.
+fn own_tasks(document: &SimulationDocument) -> u64 {
+    let of_run = |run: &Summary| {
+        let own = run.tasks.iter().filter(|row| row.name != KERNEL_THREADS);
+        own.map(|row| row.tasks).sum::<u64>()
+    };
+    document.runs.first().map_or(document.workload.tasks, of_run)
+}
+
 /// The comparison; the recording is the first row, if there is one.
 fn runs(document: &SimulationDocument) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
@@ -36,7 +46,12 @@ fn runs(document: &SimulationDocument) -> String {
     let mut text = replay::answer(document);
     text.push_str(&format!(
         "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n",
-        workload.name, workload.tasks, machine.name, machine.cpus, document.seed, document.costs
+        workload.name,
+        own_tasks(document),
+        machine.name,
+        machine.cpus,
+        document.seed,
+        document.costs
     ));
     for warning in &document.warnings {
         text.push_str(&format!("{warning}\n"));

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::program::Op;
 
 /// What they are called in tables.
-const KERNEL_THREADS: &str = "kernel threads";
+pub(crate) const KERNEL_THREADS: &str = "kernel threads";
 
 impl Workload {
     /// Adds one for each CPU, which runs there as often as `costs` say of all of them, and stays on the CPU the time that they say; the run does not
