@@ -50,8 +50,8 @@ pub(crate) fn guests() -> Result<Counts> {
 
 /// The tests in virtual machines of other architectures. Programs for Arm are built before; what cannot be built is skipped with its reason.
 pub(crate) fn foreign() -> Result<Counts> {
-    if let Err(why) = dist::programs_for_tests("aarch64") {
-        say(&why);
+    if let Err(error) = dist::programs_for_tests("aarch64") {
+        say(&format!("the programs for aarch64 could not be built: {error:#}"));
     }
     in_guests(&[FOREIGN])
 }

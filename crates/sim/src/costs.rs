@@ -122,9 +122,6 @@ pub struct Costs {
 /// What a socket's message of 100 bytes takes of memory.
 pub(crate) const NEAR_MESSAGE_BYTES: u64 = messages::SOCKET_OVERHEAD_BYTES as u64 + 100;
 
-/// What Linux gives every task that asks for nothing else (`init_task`, init/init_task.c).
-pub(crate) const TIMER_SLACK_NS: u64 = 50_000;
-
 /// Linux's pipe holds its bytes in pages (fs/pipe.c).
 pub(crate) const PAGE_BYTES: u32 = 4096;
 

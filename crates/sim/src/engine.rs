@@ -25,7 +25,7 @@ mod tests;
 use crate::cgroups::Groups;
 use crate::costs::Costs;
 use crate::error::SimError;
-use crate::hook::Hook;
+use crate::hook::{Family, Hook};
 use crate::jitter::{Jitter, Perturbation};
 use crate::kernel::{Kernel, NONE, RunState, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
@@ -355,18 +355,21 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// The interrupt of one timer is that of all of its CPU whose times have come, if their slack is not over (`__hrtimer_run_queues`,
     /// kernel/time/hrtimer.c).
     fn wake_those_due(&mut self, cpu: usize) {
-        let now_ns = self.kernel.now_ns;
-        let slack_ns = self.kernel.costs.timer_slack_ns;
+        let (now_ns, slack_ns) = (self.kernel.now_ns, self.timer_slack_ns());
         while slack_ns > 0 && self.timers.first_ns().saturating_sub(slack_ns) <= now_ns {
-            let at_ns = self.timers.first_ns();
-            let Some(task) = self.timers.take() else { return };
+            let Some(task) = self.timers.first() else { return };
             let sleeps = self.kernel.tasks[task].state == RunState::Blocked;
             if !sleeps || self.task_states[task].due_ns > now_ns || self.kernel.cpu_of(task) != cpu {
-                self.timers.add(at_ns, task);
                 return;
             }
+            self.timers.take();
             self.wake(task, cpu, None);
         }
+    }
+
+    /// How late the timers of the workload's tasks may be: those of the real-time classes are exact.
+    fn timer_slack_ns(&self) -> u64 {
+        if self.policy.family() == Family::RealTime { 0 } else { self.kernel.costs.timer_slack_ns }
     }
 
     /// A task starts by itself, or its sleep is over.

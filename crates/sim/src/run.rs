@@ -84,7 +84,7 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRu
 /// # Errors
 /// As [`run`].
 pub fn figures(setting: &Setting, policy: &str) -> Result<PolicyRun<()>, SimError> {
-    run(setting, policy, Any(&mut Nothing)).map(PolicyRun::without_sink)
+    figures_and_events(setting, policy, &mut Nothing)
 }
 
 /// The same with a sink for its events.

@@ -81,13 +81,9 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the programs for an architecture that tests run in its guests; or why they cannot be built here.
-pub(crate) fn programs_for_tests(arch: &str) -> Result<(), String> {
-    if let Err(missing) = toolchain::tool("cargo-zigbuild") {
-        return Err(format!("{missing:#}"));
-    }
-    let built = target::of(arch).and_then(programs::build_beside);
-    built.map(|_| ()).map_err(|error| format!("the programs for {arch} could not be built: {error:#}"))
+/// Builds the programs for an architecture that tests run in its guests.
+pub(crate) fn programs_for_tests(arch: &str) -> Result<()> {
+    programs::build_beside(target::of(arch)?).map(|_| ())
 }
 
 /// What is linked in, and the notices of those who wrote it: every artefact has both.

@@ -28,7 +28,6 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
     let titles = ["load", "policy", "time, s", "simulated", "off by", "switches", "simulated", "off by"];
     let mut table = TextTable::new(titles).left([1]);
     for row in &document.rows {
-        let off = |figure: RealAndSimulated| format!("{:+.0} %", figure.error() * 100.0);
         let (seconds, switches) = (row.seconds, row.context_switches);
         table.row([
             row.load.clone(),
@@ -65,6 +64,11 @@ pub fn accuracy(document: &AccuracyDocument) -> String {
     )
 }
 
+/// By how much the simulation is off.
+fn off(figure: RealAndSimulated) -> String {
+    format!("{:+.0} %", figure.error() * 100.0)
+}
+
 /// The figures of loads that tell how late tasks run.
 fn latencies(document: &AccuracyDocument) -> String {
     let titles = ["load", "policy", "latency", "us", "simulated", "off by"];
@@ -77,7 +81,7 @@ fn latencies(document: &AccuracyDocument) -> String {
             latency.figure.clone(),
             format!("{:.0}", latency.us.real),
             format!("{:.0}", latency.us.simulated),
-            format!("{:+.0} %", latency.us.error() * 100.0),
+            off(latency.us),
         ]);
     }
     if all.count() == 0 { String::new() } else { format!("{table}\n") }

@@ -106,7 +106,7 @@ pub struct SimulatedLoad {
     /// How many operations there are, where the figure is the time of one or their rate; with sizes, for each one of it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub operations: u32,
-    /// The figure that its time is known by: the first; `whole run` is what it takes from its start to its end.
+    /// The figure that its time is known by, where that is not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// Other figures of the load that its simulation has.

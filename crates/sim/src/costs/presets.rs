@@ -1,7 +1,7 @@
 //! Costs where none were measured.
 
+use super::Costs;
 use super::measured::{FAIR_SWITCH_INSTRUCTIONS, NEW_STACK_INSTRUCTIONS, NEW_STACK_START_INSTRUCTIONS};
-use super::{Costs, TIMER_SLACK_NS};
 use crate::hook::{Family, HOOKS};
 use crate::slabs::SlabCosts;
 
@@ -22,6 +22,8 @@ const TYPICAL_LOCKLESS: HookTimes = [44, 44, 44, 29, 22, 14, 20, 15, 0];
 const TYPICAL_SCHED_EXT: HookTimes = [25, 25, 25, 16, 12, 8, 80, 30, 300];
 /// What `perf bench sched pipe` takes longer there for processes than for threads, half a round trip (1,488 against 1,414 ns).
 const TYPICAL_PROCESS_EXTRA_NS: u64 = 74;
+/// What Linux gives every task that asks for nothing else (`init_task`, init/init_task.c).
+const TIMER_SLACK_NS: u64 = 50_000;
 const TYPICAL_WAKE_NS: u64 = 150;
 const TYPICAL_SWITCH_NS: u64 = 450;
 

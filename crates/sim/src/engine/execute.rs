@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
-use crate::hook::{Family, Hook};
+use crate::hook::Hook;
 use crate::kernel::{Kernel, RunState};
 use crate::policy::{Departure, Policy};
 use crate::program::Op;
@@ -266,8 +266,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     fn set_timer(&mut self, task: usize, due_ns: u64) {
-        let is_exact = self.policy.family() == Family::RealTime || self.kernel.is_kernel_thread(task);
-        let slack_ns = if is_exact { 0 } else { self.kernel.costs.timer_slack_ns };
+        let slack_ns = if self.kernel.is_kernel_thread(task) { 0 } else { self.timer_slack_ns() };
         self.task_states[task].due_ns = due_ns;
         self.timers.add(due_ns.saturating_add(slack_ns), task);
     }

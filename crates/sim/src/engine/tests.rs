@@ -160,6 +160,22 @@ fn a_timer_may_be_late_by_its_slack_and_wakes_those_whose_time_has_come() {
     assert_eq!(woken_us(&sleeps_us, RealTime::fifo()), exact);
 }
 
+/// Looking whether others are due as well takes none of their time: the task with two sleeps has its second before the other one wakes.
+#[test]
+fn a_short_sleep_after_a_timer_is_not_held_up_by_a_later_timer() {
+    let mut workload = spinners(&[1, 1]);
+    let sleep = |us: u64| Op::Sleep { ns: us * 1_000 };
+    workload.programs[0].ops = vec![sleep(1_000), sleep(5)];
+    workload.programs[1].ops = vec![sleep(1_030)];
+    let costs = Costs { timer_slack_ns: 50_000, ..Costs::free() };
+    let (machine, options) = (Machine::uniform(1), Options::default());
+    let engine =
+        Engine::new(machine, costs, workload, RealTime::fifo(), WakeLog::default(), options).unwrap();
+    let wakes = engine.run().unwrap().sink.0;
+    let came: Vec<(u64, usize)> = wakes.iter().map(|wake| (wake.at_ns / 1_000, wake.wakee)).collect();
+    assert_eq!(came, [(1_000, 0), (1_005, 0), (1_030, 1)]);
+}
+
 #[test]
 fn an_answer_goes_to_the_task_that_asked_first_and_not_to_the_one_that_waits() {
     let ask = |answer| vec![Op::Ask { semaphore: 0, answer }];

@@ -30,7 +30,7 @@ pub(crate) struct Timers {
     /// Places, and digits of each place, with timers.
     places: u32,
     digits: [u32; PLACES],
-    /// The time of the last one that was taken. None is set for an earlier time.
+    /// The time of the last one that was taken, which may be ahead of the run by the slack.
     now_ns: u64,
     /// How many of those for that very time have been taken.
     taken: usize,
@@ -51,9 +51,10 @@ impl Default for Timers {
 }
 
 impl Timers {
+    /// Sets a timer. One for an earlier time than that of the last one that was taken rings as soon as it can.
     #[inline]
     pub(crate) fn add(&mut self, at_ns: u64, task: usize) {
-        debug_assert!(at_ns >= self.now_ns);
+        let at_ns = at_ns.max(self.now_ns);
         let place = (at_ns ^ self.now_ns).checked_ilog2().unwrap_or(0) as usize / 4;
         let digit = (at_ns >> (4 * place)) as usize % DIGITS;
         self.places |= 1 << place;
@@ -74,6 +75,13 @@ impl Timers {
         }
         let place = self.places.trailing_zeros() as usize;
         Some(place * DIGITS + self.digits[place].trailing_zeros() as usize)
+    }
+
+    /// The task that [`take`](Self::take) would take.
+    pub(crate) fn first(&self) -> Option<usize> {
+        let TimerGroup { timers, least_ns } = &self.groups[self.first_group()?];
+        let first = timers[self.taken..].iter().find(|(at_ns, _)| at_ns == least_ns);
+        first.map(|(_, task)| *task as usize)
     }
 
     #[inline]
@@ -149,6 +157,7 @@ mod tests {
                 if what == 0 {
                     let first = (!plain.is_empty()).then(|| plain.remove(0));
                     now_ns = first.map_or(now_ns, |(at_ns, _)| at_ns);
+                    prop_assert_eq!(timers.first(), first.map(|(_, task)| task));
                     prop_assert_eq!(timers.take(), first.map(|(_, task)| task));
                 } else {
                     let at_ns = now_ns.saturating_add(in_ns);
