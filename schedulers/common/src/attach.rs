@@ -1,6 +1,7 @@
 //! From a compiled object to a scheduler that runs: open, set, load, attach, and the way back.
 
 use crate::counters;
+use crate::ending::Ending;
 use crate::error::SchedulerError;
 use crate::exit;
 use crate::hotplug::hotplug_sequence;
@@ -274,7 +275,8 @@ impl Loaded {
         let ops = ops.as_mut().ok_or_else(|| SchedulerError::missing("sched_ext_ops"))?;
         let link = ops.attach_struct_ops().map_err(SchedulerError::bpf("attach the scheduler"))?;
         let Self { layout, object, exit_kinds } = self;
-        Ok(Running { layout, object, exit_kinds, link: Some(link), others: RefCell::default() })
+        let ending = Ending::of(&layout, &object);
+        Ok(Running { layout, object, exit_kinds, ending, link: Some(link), others: RefCell::default() })
     }
 }
 
@@ -284,6 +286,7 @@ pub struct Running {
     layout: Layout,
     object: Object,
     exit_kinds: BTreeMap<i32, String>,
+    ending: Option<Ending>,
     link: Option<Link>,
     /// Programs next to the scheduler's callbacks.
     others: RefCell<Vec<Link>>,
@@ -357,6 +360,9 @@ impl Running {
     /// # Errors
     /// When neither can be read.
     pub fn is_over(&self) -> Result<bool, SchedulerError> {
+        if let Some(ending) = &self.ending {
+            return Ok(ending.has_come());
+        }
         if self.layout.keeps_exit_info() {
             return Ok(self.exit_info()?.is_some());
         }

@@ -7,12 +7,12 @@
 //! Reports are [`SchedulerEvent`]s: lines for people, or JSON, one object a line.
 //!
 //! Modules: `layout` (where variables are in a compiled object, by its BTF), `attach` (open, set, load, attach), `verifier`,
-//! `counters`, `exit` (why it ended), `partial` (policies of single tasks), `hotplug`, `options`, `names` (files that give commands
-//! numbers), `program` (from beginning to end),
-//! `reporter`, `error`.
+//! `counters`, `ending` (whether it ended), `exit` (why), `partial` (policies of single tasks), `hotplug`, `options`, `names` (files that
+//! give commands numbers), `program` (from beginning to end), `reporter`, `error`.
 
 mod attach;
 mod counters;
+mod ending;
 mod error;
 mod exit;
 mod hotplug;
