@@ -19,8 +19,8 @@ use std::io;
 use std::path::Path;
 use swtch_profile::{Profile, file};
 use swtch_sched::{
-    BenchJob, Column, Load, LoadMetric, Policy, Run, SchedError, SchedProgress, SimulatedLoad, bench,
-    loads_named, run_in_guest,
+    BenchJob, Column, Load, LoadMetric, Policy, Run, SchedError, SchedProgress, SimulatedLoad, WHOLE_RUN,
+    bench, loads_named, run_in_guest,
 };
 use swtch_sim::plan::PlanError;
 use swtch_sim::policies::fair_class_of;
@@ -101,7 +101,16 @@ pub fn accuracy(
             }
         };
         for load in &job.loads {
-            let Some((simulated, runs)) = compared(load).zip(runs_of(column, load)) else { continue };
+            let Some(simulated) = compared(load) else { continue };
+            let runs = runs_of(column, load).ok_or_else(|| column.failed(load).unwrap_or("it did not run"));
+            let excepted = simulated.except.get(&policy.to_string());
+            let runs = match excepted.map_or(runs, |why| Err(why)) {
+                Ok(runs) => runs,
+                Err(why) => {
+                    document.missing.insert(format!("{} under {policy}", load.name), why.to_owned());
+                    continue;
+                }
+            };
             let Some(work) = work(simulated, stock) else { continue };
             document.rows.push(AccuracyRow {
                 load: load.name.clone(),
@@ -244,6 +253,7 @@ fn compared(load: &Load) -> Option<&SimulatedLoad> {
 fn seconds_of(run: &Run, load: &Load, simulated: &SimulatedLoad) -> f64 {
     let mut figures = load.metrics.iter().zip(&run.metrics);
     let figure = match &simulated.time {
+        Some(name) if name == WHOLE_RUN => return run.seconds,
         Some(name) => figures.find(|(metric, _)| metric.name == *name),
         None => figures.next(),
     };
@@ -321,7 +331,7 @@ fn measure(
 mod tests {
     use super::document::tests::row;
     use super::*;
-    use swtch_sched::{SimulatedFigure, SimulatedTimes};
+    use swtch_sched::{SimulatedFigure, SimulatedTimes, Statistic};
     use swtch_sim::plan::{Overrides, Plan};
 
     fn profile_of_a_machine() -> Profile {
@@ -348,17 +358,17 @@ mod tests {
 
     #[test]
     fn a_seed_tells_the_figures_that_its_row_asks_for() {
-        let figure = |times, percent| LatencyRow {
+        let figure = |times, of, task: Option<&str>| LatencyRow {
             figure: "any".to_owned(),
-            simulated_by: SimulatedFigure { times, percent },
+            simulated_by: SimulatedFigure { times, of, task: task.map(str::to_owned) },
             us: RealAndSimulated { real: 1.0, real_low: 1.0, real_high: 1.0, simulated: 0.0 },
         };
         let row = AccuracyRow {
             work: "schbench:workers=4,requests=20,work_ns=100000,think_ns=300000,from_start=true".to_owned(),
             latencies: vec![
-                figure(SimulatedTimes::Request, 50.0),
-                figure(SimulatedTimes::Answer, 50.0),
-                figure(SimulatedTimes::Lateness, 0.0),
+                figure(SimulatedTimes::Request, Statistic::Median, None),
+                figure(SimulatedTimes::Answer, Statistic::Median, None),
+                figure(SimulatedTimes::Lateness, Statistic::Mean, None),
             ],
             ..row("schbench", "rr", (1.0, 1.0), (1.0, 1.0))
         };

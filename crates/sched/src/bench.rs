@@ -11,7 +11,10 @@ mod recorded;
 
 pub use boots::guests_at_a_time;
 pub use column::{Boot, Column, LoadRuns, Run};
-pub use load::{Load, LoadMetric, SimulatedFigure, SimulatedLoad, SimulatedTimes, loads, loads_named};
+pub use load::{
+    Load, LoadMetric, SimulatedFigure, SimulatedLoad, SimulatedTimes, Statistic, WHOLE_RUN, loads,
+    loads_named,
+};
 pub use member::{run_boot, run_load_here};
 pub use recorded::{PreemptedBy, RecordedRun};
 

@@ -29,8 +29,8 @@ mod run;
 
 pub use bench::{
     AGAIN, BenchJob, Benched, Boot, Column, Load, LoadMetric, LoadRuns, PreemptedBy, RecordedRun, Run, Runs,
-    Shard, SimulatedFigure, SimulatedLoad, SimulatedTimes, bench, guests_at_a_time, loads, loads_named,
-    run_boot, run_load_here,
+    Shard, SimulatedFigure, SimulatedLoad, SimulatedTimes, Statistic, WHOLE_RUN, bench, guests_at_a_time,
+    loads, loads_named, run_boot, run_load_here,
 };
 pub use better::Better;
 pub use bisect::{

@@ -6,6 +6,7 @@
 mod accounting;
 mod balance;
 mod channel;
+mod children;
 mod dispatch;
 mod events;
 mod execute;
@@ -14,6 +15,7 @@ mod objects;
 mod pipes;
 mod quota;
 mod report;
+mod sleeps;
 mod teams;
 mod ticks;
 mod timers;
@@ -34,7 +36,7 @@ use crate::policy::Policy;
 use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
 use crate::stats::{CgroupStats, CpuTimes, RunStats, TaskStats};
-use crate::workload::{TaskClass, TaskSpec, Workload};
+use crate::workload::{NEW_PROCESS, TaskClass, TaskSpec, Workload};
 use accounting::SpinLock;
 use events::{NEVER, Tournament};
 use objects::Objects;
@@ -66,11 +68,20 @@ impl Default for Options {
     }
 }
 
+/// Children of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Children {
+    All,
+    /// Those with this program.
+    With(u32),
+}
+
 /// What the engine remembers of a task besides what policies see.
 #[derive(Clone, Debug, Default)]
 struct TaskState {
     children: u32,
-    waits_for_children: bool,
+    /// The children whose end it waits for.
+    awaits: Option<Children>,
     /// The barrier's generation it waits for the end of.
     barrier: Option<u32>,
     /// It is among the barrier's waiters.
@@ -107,6 +118,8 @@ pub struct Engine<P, S> {
     task_states: Vec<TaskState>,
     /// Those that have had a task.
     processes: BTreeSet<u32>,
+    /// Where the next search for a number of a process begins.
+    next_process: u32,
     /// Stacks of threads that have ended, by process.
     free_stacks: BTreeMap<u32, u32>,
     queue: Tournament,
@@ -167,6 +180,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             workload,
             task_states: Vec::new(),
             processes: BTreeSet::new(),
+            next_process: NEW_PROCESS - 1,
             free_stacks: BTreeMap::new(),
             queue: Tournament::new(cpus),
             timers: Timers::default(),
@@ -212,8 +226,19 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         Ok(engine)
     }
 
+    /// A number that no process has.
+    fn new_process(&mut self) -> u32 {
+        while self.processes.contains(&self.next_process) {
+            self.next_process -= 1;
+        }
+        self.next_process
+    }
+
     /// Enters a task into the tables.
-    fn make(&mut self, spec: TaskSpec, parent: Option<usize>) -> usize {
+    fn make(&mut self, mut spec: TaskSpec, parent: Option<usize>) -> usize {
+        if spec.process == NEW_PROCESS {
+            spec.process = self.new_process();
+        }
         let kernel = &mut self.kernel;
         let task = kernel.tasks.len();
         let allowed = (!spec.allowed.is_empty()).then(|| {
@@ -375,6 +400,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// A task starts by itself, or its sleep is over.
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
+        if self.kernel.tasks[task].state == RunState::Ended {
+            // It was killed in its sleep.
+            return;
+        }
         if self.task_states.len() >= WORTH_FETCHING {
             for next in self.timers.soon() {
                 self.kernel.prefetch(next);

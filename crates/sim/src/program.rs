@@ -35,6 +35,12 @@ pub enum Op {
         /// The period, ns.
         ns: u64,
     },
+    /// Sleeps until the next multiple of a period since the task began (since it first came here) that is still to come: a task that is late
+    /// skips those that have passed.
+    SleepUntilNextPeriod {
+        /// The period, ns.
+        ns: u64,
+    },
     /// Sleeps until a timer's next time: a period after its last, the first a period after the task began. When it is late it does not
     /// sleep, and if `relative` the next time counts from now (rt-app's timers).
     Timer {
@@ -155,8 +161,19 @@ pub enum Op {
         /// A place in [`Workload::templates`](crate::workload::Workload::templates).
         template: u32,
     },
+    /// Ends all tasks with this program that do not do so themselves, as a signal does that kills: those that sleep wake up and end, the others
+    /// end when they next have a CPU. What they hold stays held, and pieces of a loop that they have taken stay undone.
+    Kill {
+        /// A place in [`Workload::templates`](crate::workload::Workload::templates).
+        template: u32,
+    },
     /// Waits until all its children have ended. Each process that ends wakes it, as in a program that calls `wait` for each.
     WaitChildren,
+    /// Waits until all its children with this program have ended.
+    WaitFor {
+        /// A place in [`Workload::templates`](crate::workload::Workload::templates).
+        template: u32,
+    },
     /// Lets others run (`sched_yield`).
     Yield,
     /// Goes back to `to` until it has come here `times` times, then goes on. Loops may be nested four deep.

@@ -39,6 +39,7 @@
 //! | `compute 2ms` | works for that long on the reference core |
 //! | `sleep 1ms` | sleeps |
 //! | `period 10ms` | sleeps until the next multiple of the period since it first came here; not at all when it is late |
+//! | `every 10ms` | sleeps until the next multiple of the period that is still to come: a task that is late skips some |
 //! | `send PIPE 100`, `receive PIPE 100` | writes or reads a message of that many bytes |
 //! | `lock LOCK`, `unlock LOCK` | a mutex |
 //! | `wait CONDITION LOCK`, `signal CONDITION`, `broadcast CONDITION` | a condition variable |
@@ -50,6 +51,8 @@
 //! | `post SEMAPHORE`, `acquire SEMAPHORE` | a semaphore |
 //! | `ask SEMAPHORE OWN`, `answer SEMAPHORE` | posts SEMAPHORE, and the answer goes to OWN; `answer` posts the OWN that has been awaited longest |
 //! | `fork TASK`, `wait-children` | starts a task; waits until all such have ended |
+//! | `wait-for TASK` | waits until all children that are called so have ended |
+//! | `kill TASK` | ends all that are called so, wherever they are in their programs |
 //! | `become APPLICATION` | runs at other speeds from here on |
 //! | `yield`, `exit` | lets others run; ends |
 //! | `loop 100 { ... }`, `forever { ... }` | again and again, four deep at most |

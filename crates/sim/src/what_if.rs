@@ -206,7 +206,9 @@ impl Workload {
                 *first += semaphores;
                 *last += semaphores;
             }
-            Op::Fork { template } => *template += templates,
+            Op::Fork { template } | Op::Kill { template } | Op::WaitFor { template } => {
+                *template += templates
+            }
             Op::Become { application } => *application += applications,
             _ => {}
         };

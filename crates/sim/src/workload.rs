@@ -35,12 +35,15 @@ pub struct Workload {
     pub duration_ns: Option<u64>,
 }
 
+/// The process of a template of which each fork makes a new process.
+pub const NEW_PROCESS: u32 = u32::MAX;
+
 /// A task before it starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskSpec {
     /// Its name.
     pub name: String,
-    /// Its process: tasks with the same number share an address space.
+    /// Its process: tasks with the same number share an address space. Or [`NEW_PROCESS`].
     pub process: u32,
     /// What it does: a place in [`Workload::programs`].
     pub program: u32,

@@ -3,12 +3,14 @@
 use super::{AccuracyError, AccuracyRow};
 use std::collections::BTreeSet;
 use swtch_profile::Profile;
-use swtch_sched::{SimulatedFigure, SimulatedTimes};
+use swtch_sched::{SimulatedFigure, SimulatedTimes, Statistic};
+use swtch_sim::machine::REFERENCE_SPEED;
 use swtch_sim::plan::{Overrides, Plan, Work};
 use swtch_sim::run::figures_and_events;
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
 use swtch_sim::stats::Histogram;
-use swtch_stats::{quantile_sorted, sorted};
+use swtch_sim::workload::TaskSpec;
+use swtch_stats::{mean, quantile_sorted, sorted};
 
 /// What a seed came to.
 pub(super) struct Simulated {
@@ -57,25 +59,53 @@ pub(super) fn simulated(
     // The kernel's own threads are not of the load.
     let own = run.tasks.iter().zip(&run.stats.tasks).filter(|(task, _)| !task.kernel_thread);
     let switches: u64 = own.map(|(_, stats)| stats.voluntary + stats.involuntary).sum();
-    let latency_us = |figure: &SimulatedFigure| {
-        let share = figure.percent / 100.0;
-        let of = |times: &Histogram| times.quantile(share).map_or(f64::NAN, |ns| ns as f64 / 1e3);
-        match figure.times {
-            SimulatedTimes::Request => of(&run.stats.requests),
-            SimulatedTimes::Answer => of(&run.stats.answers),
-            SimulatedTimes::Lateness => {
-                let own = |task: usize| run.tasks.get(task).is_some_and(|task| !task.kernel_thread);
-                let late =
-                    lateness.late.iter().filter(|(task, _)| own(*task)).map(|(_, ns)| *ns as f64 / 1e3);
-                quantile_sorted(&sorted(&late.collect::<Vec<_>>()), share)
-            }
+    let of_tasks_us = |figure: &SimulatedFigure, times_ns: &[(usize, u64)]| {
+        let wanted = |task: usize| {
+            let named = |spec: &TaskSpec| figure.task.as_ref().is_none_or(|name| spec.name == *name);
+            run.tasks.get(task).is_some_and(|spec| !spec.kernel_thread && named(spec))
+        };
+        let own = times_ns.iter().filter(|(task, _)| wanted(*task)).map(|(_, ns)| *ns as f64 / 1e3);
+        taken(figure.of, own.collect())
+    };
+    let figure_us = |figure: &SimulatedFigure| match figure.times {
+        SimulatedTimes::Request => of_all_us(figure.of, &run.stats.requests),
+        SimulatedTimes::Answer => of_all_us(figure.of, &run.stats.answers),
+        SimulatedTimes::Lateness => of_tasks_us(figure, &lateness.late),
+        SimulatedTimes::Cpu => {
+            let times = run.stats.tasks.iter().map(|task| task.work / u64::from(REFERENCE_SPEED)).enumerate();
+            of_tasks_us(figure, &times.collect::<Vec<_>>())
         }
     };
     Ok(Simulated {
         seconds: ns as f64 / 1e9,
         context_switches: switches.saturating_sub(threads) as f64,
-        latencies_us: row.latencies.iter().map(|latency| latency_us(&latency.simulated_by)).collect(),
+        latencies_us: row.latencies.iter().map(|latency| figure_us(&latency.simulated_by)).collect(),
     })
+}
+
+/// A figure of times, us.
+fn taken(of: Statistic, times_us: Vec<f64>) -> f64 {
+    let all = sorted(&times_us);
+    let (Some(shortest), Some(longest)) = (all.first(), all.last()) else { return f64::NAN };
+    match of {
+        Statistic::Median => quantile_sorted(&all, 0.5),
+        Statistic::P99 => quantile_sorted(&all, 0.99),
+        Statistic::Mean => mean(&all),
+        Statistic::Longest => *longest,
+        Statistic::Spread => longest - shortest,
+    }
+}
+
+/// The same of times that are kept in classes.
+fn of_all_us(of: Statistic, times: &Histogram) -> f64 {
+    let us = |ns: Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64 / 1e3);
+    match of {
+        Statistic::Median => us(times.quantile(0.5)),
+        Statistic::P99 => us(times.quantile(0.99)),
+        Statistic::Mean => times.sum() as f64 / times.count() as f64 / 1e3,
+        Statistic::Longest => us(times.max()),
+        Statistic::Spread => us(times.max()) - us(times.quantile(0.0)),
+    }
 }
 
 /// From when sleeps were to end until their tasks run.

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use swtch_decide::{ACCURACY_SCHEMA, AccuracyRow, Errors, LatencyRow};
-    use swtch_sched::{SimulatedFigure, SimulatedTimes};
+    use swtch_sched::{SimulatedFigure, SimulatedTimes, Statistic};
 
     #[test]
     fn the_errors_come_first_and_a_missing_policy_has_its_reason() {
@@ -121,7 +121,11 @@ mod tests {
                 context_switches: beside(4000.0, 4400.0),
                 latencies: vec![LatencyRow {
                     figure: "wake-up p99".to_owned(),
-                    simulated_by: SimulatedFigure { times: SimulatedTimes::Answer, percent: 99.0 },
+                    simulated_by: SimulatedFigure {
+                        times: SimulatedTimes::Answer,
+                        of: Statistic::P99,
+                        task: None,
+                    },
                     us: beside(950.0, 969.0),
                 }],
                 runs: 3,

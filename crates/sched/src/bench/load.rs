@@ -1,7 +1,7 @@
 //! Loads: what is run, and which figures of its output are kept. A file each in `loads/`.
 
 use crate::better::Better;
-use crate::compare::Metric;
+use crate::compare::{Metric, Policy};
 use crate::error::SchedError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ static FILES: [(&str, &str); 32] = [
     ("stress-yield", include_str!("../../loads/stress-yield.toml")),
 ];
 
+/// The figure that is the time from a load's start to its end.
+pub const WHOLE_RUN: &str = "whole run";
+
 /// The program that needs no package.
 const OWN: &str = "swtch";
 
@@ -88,6 +91,9 @@ pub struct Load {
     pub quick: bool,
     /// The figures that schedulers are compared by.
     pub metrics: Vec<LoadMetric>,
+    /// Policies under which it does not end: a load that computes until another of its tasks ends it waits for ever under FIFO.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub never_ends_under: Vec<String>,
     /// What stands for it in the simulator, where something does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedLoad>,
@@ -106,31 +112,55 @@ pub struct SimulatedLoad {
     /// How many operations there are, where the figure is the time of one or their rate; with sizes, for each one of it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub operations: u32,
-    /// The figure that its time is known by, where that is not the first.
+    /// The figure that its time is known by, where that is not the first. `whole run` is the time from the load's start to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// Other figures of the load that its simulation has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, SimulatedFigure>,
+    /// Policies under which it does not stand for the load, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub except: BTreeMap<String, String>,
     /// The number of loops in the command and in `work`, and a larger one: on a real machine the load is over too soon to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer: Option<[u32; 2]>,
 }
 
-/// A figure in a simulation: this percentile of some times.
+/// A figure in a simulation, of some times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedFigure {
     /// Which times.
     pub times: SimulatedTimes,
-    /// 50 is the median.
-    pub percent: f64,
+    /// What of them.
+    pub of: Statistic,
+    /// Of tasks of this name only, where the times are of tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+/// What is taken of many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// Half are shorter.
+    Median,
+    /// 99 of 100 are shorter.
+    P99,
+    /// Their sum divided by their number.
+    Mean,
+    /// The longest of them.
+    Longest,
+    /// The longest less the shortest.
+    Spread,
 }
 
 /// Times that a simulation can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SimulatedTimes {
+    /// CPU time of each task, on the reference core in the simulation.
+    Cpu,
     /// From another task's answer until the task that it is for goes on.
     Answer,
     /// From the time at which a sleep was to end until the task runs.
@@ -186,7 +216,7 @@ impl Load {
         let mut metrics: Vec<LoadMetric> = metrics.iter().map(by_pattern).collect();
         if metrics.is_empty() {
             metrics.push(LoadMetric {
-                name: "whole run".to_owned(),
+                name: WHOLE_RUN.to_owned(),
                 unit: "s".to_owned(),
                 better: Better::Smaller,
                 after: None,
@@ -204,6 +234,7 @@ impl Load {
             packages: None,
             quick: false,
             metrics,
+            never_ends_under: Vec::new(),
             simulated: None,
         }
     }
@@ -256,6 +287,13 @@ impl Load {
     }
 
     /// The loads of a file: one, or one of each size.
+    /// Why it is not run under this policy, where it is not.
+    pub fn does_not_end_under(&self, policy: &Policy) -> Option<String> {
+        let policy = policy.to_string();
+        let why = "nothing takes the CPU there from its tasks that compute until another ends them";
+        self.never_ends_under.contains(&policy).then(|| format!("it does not end under {policy}: {why}"))
+    }
+
     fn sized(self, file: &str) -> Vec<Self> {
         if self.sizes.is_empty() {
             let work = self.simulated.as_ref().map_or("", |simulated| &simulated.work);

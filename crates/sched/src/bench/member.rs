@@ -53,6 +53,10 @@ pub fn run_boot(
     let mut found = vec![Ok(Vec::new()); loads.len()];
     for place in order {
         let load = &loads[place];
+        if let Some(why) = load.does_not_end_under(policy) {
+            found[place] = Err(why);
+            continue;
+        }
         // The first run finds none of its files in memory.
         let mut run = || {
             thread::sleep(Duration::from_nanos(rng.below(TICK.as_nanos() as u64)));

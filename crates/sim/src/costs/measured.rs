@@ -226,7 +226,7 @@ impl Reading<'_> {
             None => self.assume("futex_ns", self.costs.futex_ns, "no futex was measured"),
         }
         match self.any_of(Method::Yield).map(|row| row.baseline_ns) {
-            Some(ns) => self.costs.yield_ns = whole_ns(ns),
+            Some(ns) => self.costs.yield_ns = self.without_choosing(whole_ns(ns)),
             None => self.assume("yield_ns", self.costs.yield_ns, "sched_yield was not measured"),
         }
         match median(self.profile.references.syscall_ns.as_ref()) {
@@ -235,6 +235,14 @@ impl Reading<'_> {
             None => self.assume("sleep_ns", self.costs.sleep_ns, "no system call was measured"),
         }
         self.pipe_mutex();
+    }
+
+    /// A call that found no other task to run has looked for one: the hooks for that are charged besides.
+    fn without_choosing(&self, yield_ns: u64) -> u64 {
+        let hooks = [Hook::Yield, Hook::PutPrev, Hook::PickNext];
+        let choosing_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
+        let call_ns = median(self.profile.references.syscall_ns.as_ref()).unwrap_or(0).min(yield_ns);
+        yield_ns.saturating_sub(choosing_ns).max(call_ns)
     }
 
     /// Where tasks are preempted inside the kernel, a slice may end while its task holds a pipe's mutex, which locks out the others.

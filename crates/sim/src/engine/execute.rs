@@ -1,6 +1,6 @@
 //! Tasks' programs: what each step takes, and what it does.
 
-use super::Engine;
+use super::{Children, Engine};
 use crate::costs::Memory;
 use crate::error::SimError;
 use crate::hook::Hook;
@@ -13,8 +13,6 @@ use std::ops::RangeInclusive;
 
 /// Steps of a program without any time passing after which it is taken for an endless loop.
 const STEPS_AT_ONCE: u32 = 1 << 20;
-/// Where the period of [`Op::SleepUntilPeriod`] is kept, behind the four timers that programs name.
-const PERIOD_TIMER: usize = 4;
 
 /// What follows a step.
 pub(super) enum StepOutcome {
@@ -84,7 +82,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         Err(SimError::NoTimePasses { task: self.name_of(task), at_ns: self.kernel.now_ns })
     }
 
-    fn op(&self, task: usize) -> Op {
+    pub(super) fn op(&self, task: usize) -> Op {
         let state = &self.kernel.tasks[task];
         let ops = &self.workload.programs[state.program as usize].ops;
         ops.get(state.pc as usize).copied().unwrap_or(Op::Exit)
@@ -123,9 +121,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
             Op::Send { .. } | Op::Receive { .. } => distant_ns + message_ns,
             Op::Call { instructions } => costs.instructions_ns(u64::from(instructions)),
-            Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
-                costs.sleep_ns
-            }
+            Op::Sleep { .. }
+            | Op::SleepBetween { .. }
+            | Op::SleepUntilPeriod { .. }
+            | Op::SleepUntilNextPeriod { .. }
+            | Op::Timer { .. } => costs.sleep_ns,
             Op::Lock { .. }
             | Op::Unlock { .. }
             | Op::Wait { .. }
@@ -135,6 +135,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             | Op::PostAll { .. }
             | Op::Ask { .. }
             | Op::Answer { .. }
+            | Op::Kill { .. }
             | Op::Acquire { .. } => costs.futex_ns,
             Op::Barrier { barrier } => match self.objects.barriers[barrier as usize].spec.waiting {
                 Waiting::Block => costs.futex_ns,
@@ -156,6 +157,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Exit if self.task_states[task].is_thread => costs.thread_exit_ns,
             Op::Exit => costs.exit_ns,
             Op::WaitChildren
+            | Op::WaitFor { .. }
             | Op::Loop { .. }
             | Op::Become { .. }
             | Op::RequestBegins
@@ -180,7 +182,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let ns = between(&mut self.kernel, low_ns, high_ns);
                 self.sleep(cpu, task, ns)
             }
-            Op::SleepUntilPeriod { ns } => self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, false),
+            Op::SleepUntilPeriod { ns } => self.sleep_until_period(cpu, task, ns),
+            Op::SleepUntilNextPeriod { ns } => self.sleep_until_next_period(cpu, task, ns),
             Op::Timer { timer, ns, relative } => {
                 self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
             }
@@ -212,10 +215,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.fork(task, cpu, spec);
                 StepOutcome::Next
             }
-            Op::WaitChildren if self.task_states[task].children == 0 => StepOutcome::Next,
-            Op::WaitChildren => {
-                self.task_states[task].waits_for_children = true;
-                StepOutcome::Wait { again: true }
+            Op::Kill { template } => {
+                self.kill(cpu, task, template);
+                StepOutcome::Next
+            }
+            Op::WaitChildren => self.wait_for(task, Children::All),
+            Op::WaitFor { template } => {
+                let program = self.workload.templates[template as usize].program;
+                self.wait_for(task, Children::With(program))
             }
             Op::Yield => {
                 self.kernel.tasks[task].pc += 1;
@@ -257,39 +264,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         state.pc = to;
         StepOutcome::Jumped
-    }
-
-    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
-        let due_ns = self.kernel_ns(cpu).saturating_add(ns);
-        self.set_timer(task, due_ns);
-        StepOutcome::Wait { again: false }
-    }
-
-    fn set_timer(&mut self, task: usize, due_ns: u64) {
-        let slack_ns = if self.kernel.is_kernel_thread(task) { 0 } else { self.timer_slack_ns() };
-        self.task_states[task].due_ns = due_ns;
-        self.timers.add(due_ns.saturating_add(slack_ns), task);
-    }
-
-    fn sleep_until_timer(
-        &mut self,
-        cpu: usize,
-        task: usize,
-        timer: usize,
-        ns: u64,
-        relative: bool,
-    ) -> StepOutcome {
-        let now_ns = self.kernel_ns(cpu);
-        let started_ns = self.stats.tasks[task].started_ns;
-        let last_ns = &mut self.task_states[task].timers_ns.get_or_insert_default()[timer];
-        let due_ns = last_ns.unwrap_or(started_ns) + ns;
-        let late = due_ns <= now_ns;
-        *last_ns = Some(if late && relative { now_ns } else { due_ns });
-        if late {
-            return StepOutcome::Next;
-        }
-        self.set_timer(task, due_ns);
-        StepOutcome::Wait { again: false }
     }
 
     fn lock(&mut self, task: usize, lock: usize) -> StepOutcome {
@@ -470,8 +444,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let life = &mut self.task_states[parent];
             life.children -= 1;
             // `wait` returns for each process; a thread is joined when its turn comes, of which only the last is looked at.
-            let reaped = life.children == 0 || !is_thread;
-            if reaped && std::mem::take(&mut life.waits_for_children) {
+            let is_awaited = match life.awaits {
+                Some(Children::All) => life.children == 0 || !is_thread,
+                Some(Children::With(program)) => program == self.kernel.tasks[task].program,
+                None => false,
+            };
+            if is_awaited {
+                life.awaits = None;
                 self.wake(parent, cpu, Some(task));
             }
         }

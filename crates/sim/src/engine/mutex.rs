@@ -57,6 +57,12 @@ impl Mutex {
         }
     }
 
+    /// A task waits no longer.
+    pub(super) fn forget(&mut self, task: u32) {
+        self.hands_over &= self.waiters.front() != Some(&task);
+        self.waiters.retain(|waiter| *waiter != task);
+    }
+
     /// Releases the mutex if the task holds it. Returns the first waiter, which is to be woken if it sleeps.
     pub(super) fn give_back(&mut self, task: u32) -> Option<u32> {
         self.owner.take_if(|owner| *owner == task)?;

@@ -105,6 +105,24 @@ impl Objects {
         }
     }
 
+    /// A task waits no longer for anything.
+    pub(super) fn forget(&mut self, task: u32) {
+        let is_other = |waiter: &u32| *waiter != task;
+        for pipe in &mut self.pipes {
+            pipe.readers.retain(is_other);
+            pipe.writers.retain(is_other);
+            pipe.mutex.forget(task);
+        }
+        self.locks.iter_mut().for_each(|lock| lock.waiters.retain(is_other));
+        self.conditions.iter_mut().for_each(|waiters| waiters.retain(|(waiter, _)| is_other(waiter)));
+        self.barriers.iter_mut().for_each(|barrier| barrier.waiters.retain(is_other));
+        self.teams.iter_mut().for_each(|team| team.forget(task));
+        for semaphore in &mut self.semaphores {
+            semaphore.waiters.retain(is_other);
+            semaphore.asked.retain(|(asked, _)| is_other(asked));
+        }
+    }
+
     pub(crate) fn of(workload: &Workload, costs: &Costs) -> Self {
         let pipe = |spec: &Pipe| PipeState {
             spec: *spec,

@@ -193,7 +193,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Some(Op::Acquire { semaphore }) => {
                 format!("{name} waits for semaphore {semaphore}, which no task posts")
             }
-            Some(Op::WaitChildren) => format!("{name} waits for its children"),
+            Some(Op::WaitChildren | Op::WaitFor { .. }) => format!("{name} waits for its children"),
             _ => format!("{name} waits"),
         }
     }

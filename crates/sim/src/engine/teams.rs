@@ -44,6 +44,12 @@ impl TeamState {
         }
     }
 
+    /// A task waits no longer.
+    pub(super) fn forget(&mut self, task: u32) {
+        self.attending.retain(|waiter| *waiter != task);
+        self.joining.retain(|waiter| *waiter != task);
+    }
+
     /// Whether this worker knows of a loop with pieces that no task has taken.
     fn has_work_for(&self, task: u32) -> bool {
         self.left > 0 && (self.called || self.caller == Some(task))

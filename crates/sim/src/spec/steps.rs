@@ -130,6 +130,10 @@ impl<'a> Parser<'a, '_> {
                 (ns @ 1.., None) => Op::SleepUntilPeriod { ns },
                 _ => return Err(Fault::new(at.clone(), "expected period and one time above 0")),
             },
+            "every" => match self.times(at)? {
+                (ns @ 1.., None) => Op::SleepUntilNextPeriod { ns },
+                _ => return Err(Fault::new(at.clone(), "expected every and one time above 0")),
+            },
             "send" => Op::Send { pipe: self.name(at, "pipe", &names.pipes)?, bytes: self.bytes(at)? },
             "receive" => Op::Receive { pipe: self.name(at, "pipe", &names.pipes)?, bytes: self.bytes(at)? },
             "lock" => Op::Lock { lock: self.name(at, "lock", &names.locks)? },
@@ -162,14 +166,17 @@ impl<'a> Parser<'a, '_> {
             "acquire" => Op::Acquire { semaphore: self.name(at, "semaphore", &names.semaphores)? },
             "fork" => Op::Fork { template: self.name(at, "task", &names.templates)? },
             "become" => Op::Become { application: self.name(at, "application", &names.applications)? },
+            "kill" => Op::Kill { template: self.name(at, "task", &names.templates)? },
             "wait-children" => Op::WaitChildren,
+            "wait-for" => Op::WaitFor { template: self.name(at, "task", &names.templates)? },
             "yield" => Op::Yield,
             "exit" => Op::Exit,
             "loop" | "forever" | "request" => return self.block(word, at),
             _ => {
                 let problem = format!(
-                    "there is no step \"{word}\"; expected compute, sleep, period, send, receive, lock, unlock, wait, signal, broadcast, \
-                     barrier, open, share, join, attend, post, ask, answer, acquire, fork, wait-children, become, yield, exit, loop, forever or request"
+                    "there is no step \"{word}\"; expected compute, sleep, period, every, send, receive, lock, unlock, wait, signal, broadcast, \
+                     barrier, open, share, join, attend, post, ask, answer, acquire, fork, kill, wait-children, wait-for, become, yield, exit, loop, forever or \
+                     request"
                 );
                 return Err(Fault::new(at.clone(), problem));
             }

@@ -4,7 +4,9 @@ use super::steps::{Names, Piece, parse};
 use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
-use crate::workload::{Application, Barrier, Calls, Pipe, TaskClass, TaskSpec, Team, Waiting, Workload};
+use crate::workload::{
+    Application, Barrier, Calls, NEW_PROCESS, Pipe, TaskClass, TaskSpec, Team, Waiting, Workload,
+};
 use crate::workloads::mix::{Phase, speeds};
 use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
@@ -291,9 +293,7 @@ impl SpecDocument {
             let process = named.unwrap_or(unnamed + workload.tasks.len() as u32);
             workload.tasks.push(TaskSpec { name, process, ..spec.clone() });
         }
-        // A process made by a fork that names none is one of its own kind.
-        let forked = u32::MAX - workload.templates.len() as u32;
-        workload.templates.push(TaskSpec { process: named.unwrap_or(forked), start_ns: 0, ..spec });
+        workload.templates.push(TaskSpec { process: named.unwrap_or(NEW_PROCESS), start_ns: 0, ..spec });
         Ok(())
     }
 

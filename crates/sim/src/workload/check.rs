@@ -96,7 +96,7 @@ impl Workload {
                 }
                 Op::PostAll { first, last } => (first > last || last as usize >= self.semaphores.len())
                     .then(|| format!("semaphores {first} to {last}")),
-                Op::Fork { template } => {
+                Op::Fork { template } | Op::Kill { template } | Op::WaitFor { template } => {
                     (template as usize >= self.templates.len()).then(|| format!("template {template}"))
                 }
                 Op::Become { application } => (application as usize >= self.applications.len())

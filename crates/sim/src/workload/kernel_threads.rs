@@ -1,6 +1,6 @@
 //! The kernel's own threads beside a workload.
 
-use super::{TaskSpec, Workload};
+use super::{NEW_PROCESS, TaskSpec, Workload};
 use crate::costs::Costs;
 use crate::machine::Machine;
 use crate::program::Op;
@@ -23,8 +23,9 @@ impl Workload {
             Op::Loop { to: 0, times: 0, counter: 0 },
         ];
         let program = self.add_program(ops);
-        let process =
-            self.tasks.iter().chain(&self.templates).map(|task| task.process + 1).max().unwrap_or(0);
+        let processes = self.tasks.iter().chain(&self.templates).map(|task| task.process);
+        let last = processes.filter(|process| *process != NEW_PROCESS).max();
+        let process = last.map_or(0, |last| last + 1);
         let cpus = machine.cpus.len().max(1) as u64;
         for (place, cpu) in (0..).zip(&machine.cpus) {
             self.tasks.push(TaskSpec {

@@ -99,7 +99,9 @@ pub(crate) fn check(workload: &Workload) {
                     assert!(first <= last);
                     exists(last, workload.semaphores.len());
                 }
-                Op::Fork { template } => exists(template, workload.templates.len()),
+                Op::Fork { template } | Op::Kill { template } | Op::WaitFor { template } => {
+                    exists(template, workload.templates.len())
+                }
                 Op::Become { application } => exists(application, workload.applications.len()),
                 Op::Loop { to, counter, .. } => assert!((to as usize) < place && counter < 4),
                 _ => {}

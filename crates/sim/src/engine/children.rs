@@ -1,0 +1,67 @@
+//! Tasks and those that they made: waiting for their end, and ending them.
+
+use super::execute::StepOutcome;
+use super::{Children, Engine};
+use crate::kernel::RunState;
+use crate::policy::Policy;
+use crate::program::Op;
+use crate::sink::Sink;
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    /// Waits until such children have ended, each of which wakes it.
+    pub(super) fn wait_for(&mut self, task: usize, children: Children) -> StepOutcome {
+        let kernel = &self.kernel;
+        let lives = |child: usize, program: u32| {
+            let state = &kernel.tasks[child];
+            kernel.parent(child) == Some(task) && state.program == program && state.state != RunState::Ended
+        };
+        let any = match children {
+            Children::All => self.task_states[task].children > 0,
+            Children::With(program) => (0..kernel.tasks.len()).any(|child| lives(child, program)),
+        };
+        if !any {
+            return StepOutcome::Next;
+        }
+        self.task_states[task].awaits = Some(children);
+        StepOutcome::Wait { again: true }
+    }
+
+    /// Ends all tasks of a template but the running one, on the handling CPU.
+    pub(super) fn kill(&mut self, cpu: usize, killer: usize, template: u32) {
+        let program = self.workload.templates[template as usize].program;
+        for task in 0..self.kernel.tasks.len() {
+            if task != killer && self.kernel.tasks[task].program == program {
+                self.end_soon(cpu, killer, task);
+            }
+        }
+    }
+
+    /// The task goes to the end of its program (`complete_signal`, kernel/signal.c: it is woken, or its CPU is told).
+    fn end_soon(&mut self, cpu: usize, killer: usize, task: usize) {
+        let state = self.kernel.tasks[task].state;
+        // What waits is at the step behind its last.
+        let ends_anyway = state != RunState::Blocked && self.op(task) == Op::Exit;
+        if ends_anyway || matches!(state, RunState::Unborn | RunState::Ended) {
+            return;
+        }
+        let on = self.kernel.cpu_of(task);
+        let runs = self.kernel.current(on) == Some(task);
+        if runs {
+            self.advance(on);
+            self.kernel.cpus[on].spinning = false;
+        }
+        if state == RunState::Blocked {
+            self.objects.forget(task as u32);
+        }
+        let life = &mut self.task_states[task];
+        (life.awaits, life.barrier, life.parked) = (None, None, false);
+        let ops = self.workload.programs[self.kernel.tasks[task].program as usize].ops.len();
+        self.kernel.tasks[task].pc = ops as u32;
+        self.load(task);
+        if runs {
+            self.arm(on);
+        } else {
+            self.wake(task, cpu, Some(killer));
+        }
+    }
+}
