@@ -350,6 +350,8 @@ mod tests {
         let found = latencies(&[&run], &load, &simulated);
         let figures: Vec<(&str, f64)> = found.iter().map(|row| (row.figure.as_str(), row.us.real)).collect();
         assert_eq!(figures, [("wake-up p50", 300.0), ("wake-up p99", 900.0), ("request p99", 1_400.0)]);
+        let whole = SimulatedLoad { time: Some(WHOLE_RUN.to_owned()), ..simulated.clone() };
+        assert_eq!(seconds_of(&run, &load, &whole), 9.0);
         let first = SimulatedLoad { time: None, operations: 1_000, ..simulated };
         assert!((seconds_of(&run, &load, &first) - 0.3).abs() < 1e-9);
         load.metrics[0].unit = "ns".to_owned();
@@ -379,6 +381,34 @@ mod tests {
         // A request sleeps for 300 us and computes for 100, beside three others; an answer takes a switch, and so does the end of a sleep.
         assert!((400.0..900.0).contains(&request_us), "{request_us}");
         assert!(answer_us > 0.1 && lateness_us > 0.1 && lateness_us < 400.0, "{answer_us} {lateness_us}");
+    }
+
+    #[test]
+    fn figures_of_tasks_are_of_those_that_are_meant() {
+        let cpu = |of, task: Option<&str>| LatencyRow {
+            figure: "any".to_owned(),
+            simulated_by: SimulatedFigure { times: SimulatedTimes::Cpu, of, task: task.map(str::to_owned) },
+            us: RealAndSimulated { real: 1.0, real_low: 1.0, real_high: 1.0, simulated: 0.0 },
+        };
+        let task =
+            |name: &str, ms: u32| format!("[[task]]\nname = \"{name}\"\nprogram = \"compute {ms}ms\"\n");
+        let row = AccuracyRow {
+            work: task("short", 2) + &task("long", 9),
+            latencies: vec![
+                cpu(Statistic::Longest, Some("short")),
+                cpu(Statistic::Spread, None),
+                cpu(Statistic::Mean, None),
+            ],
+            ..row("own", "rr", (1.0, 1.0), (1.0, 1.0))
+        };
+        let found = simulated(&row, "1", 1, &profile_of_a_machine()).unwrap();
+        let [short_us, spread_us, mean_us] = found.latencies_us[..] else { panic!("{found:?}", found = row) };
+        // A task ends, too, which takes some time.
+        assert!((2_000.0..2_300.0).contains(&short_us), "{short_us}");
+        assert!(
+            (6_900.0..7_100.0).contains(&spread_us) && (5_500.0..5_800.0).contains(&mean_us),
+            "{spread_us} {mean_us}"
+        );
     }
 
     #[test]

@@ -22,12 +22,14 @@ const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
 /// Pipes or sockets and the messages in each. `ALONE`: as few as possible, on one CPU. `DEEP`: enough to leave the caches next to it.
 /// `HALF_DEEP`: a part of them finds its memory near; with the other two it follows how many do. `FEW`: as many as `DEEP` in a tenth of the
 /// channels. The allocator has less to do where messages of one socket lay beside each other, and pipes need more pages than they keep.
+/// `MANY`: those of sockets are more than caches hold, some 25 MB, as eight groups of hackbench have them under way.
 /// `SINGLE`: one message in each of several, for a CPU that reads messages of another one. `QUEUED`: enough that the kernel's own cache lines
 /// go to and fro once for all of them.
 const ALONE: (u32, u32) = (1, 1);
 const DEEP: (u32, u32) = (200, 20);
 const HALF_DEEP: (u32, u32) = (50, 20);
 const FEW: (u32, u32) = (20, 200);
+const MANY: (u32, u32) = (160, 200);
 const SINGLE: (u32, u32) = (16, 1);
 const QUEUED: (u32, u32) = (16, 16);
 
@@ -346,8 +348,11 @@ impl Plan {
     fn add_messages(&mut self, places: &[(Placement, Vec<u32>)]) {
         for carrier in Carrier::ALL {
             for (placement, cpus) in places.iter().filter(|(_, cpus)| !cpus.is_empty()) {
-                let sizes: &[_] =
-                    if cpus.len() == 1 { &[ALONE, HALF_DEEP, DEEP, FEW] } else { &[SINGLE, QUEUED] };
+                let sizes: &[_] = match (cpus.len(), carrier) {
+                    (1, Carrier::Pipe) => &[ALONE, HALF_DEEP, DEEP, FEW],
+                    (1, Carrier::Socket) => &[ALONE, HALF_DEEP, DEEP, FEW, MANY],
+                    _ => &[SINGLE, QUEUED],
+                };
                 for &(channels, depth) in sizes {
                     self.conditions.push(Planned {
                         part: ProfilePart::Messages,

@@ -53,6 +53,10 @@ pub struct Costs {
     pub cold_pipe_write_more_ns: i64,
     /// What calls on sockets take more where the memory of their messages is not near.
     pub slabs: SlabCosts,
+    /// What calls on sockets take more where many other messages have been used since.
+    pub evicted: EvictionCosts,
+    /// What going to sleep at an empty socket takes more than at an empty pipe (`unix_stream_data_wait`, net/unix/af_unix.c), ns.
+    pub socket_sleep_ns: u64,
     /// A page for a pipe that has no free one, ns.
     pub pipe_page_ns: u64,
     /// What a call on a pipe takes more when another CPU used the pipe last: the kernel's own lines come from there, ns.
@@ -117,6 +121,30 @@ pub struct Costs {
     pub instruction_ps: u64,
     /// For how long of that the run queue's lock is held, in thousandths, by family: a hook that finds it taken spins.
     pub locked_per_mille: [u32; Family::COUNT],
+}
+
+/// What calls on sockets take more because other messages have pushed a message's memory out of the caches.
+///
+/// It grows evenly from nothing, where [`from_messages`](Self::from_messages) others have been written or read since the message was written, to the
+/// whole where [`to_messages`](Self::to_messages) have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvictionCosts {
+    /// Up to this number of others do not matter.
+    pub from_messages: u64,
+    /// More than this number matter no more than it.
+    pub to_messages: u64,
+    /// Of a write then, ns.
+    pub write_ns: u64,
+    /// Of a read, ns.
+    pub read_ns: u64,
+}
+
+impl EvictionCosts {
+    pub(crate) fn ns(&self, others: u64, reads: bool) -> u64 {
+        let whole_ns = if reads { self.read_ns } else { self.write_ns };
+        let span = self.to_messages.saturating_sub(self.from_messages).max(1);
+        whole_ns * others.saturating_sub(self.from_messages).min(span) / span
+    }
 }
 
 /// What a socket's message of 100 bytes takes of memory.

@@ -174,6 +174,9 @@ pub enum Op {
         /// A place in [`Workload::templates`](crate::workload::Workload::templates).
         template: u32,
     },
+    /// Begins a session of its own (`setsid`). Where sessions are groups to the scheduler (`sched_autogroup_create_attach`, kernel/sched/autogroup.c), the
+    /// task comes into another one, and others may run before it goes on.
+    NewSession,
     /// Lets others run (`sched_yield`).
     Yield,
     /// Goes back to `to` until it has come here `times` times, then goes on. Loops may be nested four deep.

@@ -54,6 +54,7 @@
 //! | `wait-for TASK` | waits until all children that are called so have ended |
 //! | `kill TASK` | ends all that are called so, wherever they are in their programs |
 //! | `become APPLICATION` | runs at other speeds from here on |
+//! | `new-session` | begins a session of its own, which puts the task behind its equals under real-time classes |
 //! | `yield`, `exit` | lets others run; ends |
 //! | `loop 100 { ... }`, `forever { ... }` | again and again, four deep at most |
 //! | `request { ... }` | the time it takes is reported |

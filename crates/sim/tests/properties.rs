@@ -98,7 +98,9 @@ fn alone() -> impl Strategy<Value = Op> {
         (1_u64..9_000_000).prop_map(|ns| Op::Sleep { ns }),
         (1_u64..1000).prop_map(|low_ns| Op::ComputeBetween { low_ns, high_ns: low_ns * 100 }),
         Just(Op::Yield),
+        Just(Op::NewSession),
         (1_u64..20).prop_map(|ms| Op::SleepUntilPeriod { ns: ms * 1_000_000 }),
+        (1_u64..20).prop_map(|ms| Op::SleepUntilNextPeriod { ns: ms * 1_000_000 }),
     ]
 }
 
@@ -131,8 +133,20 @@ fn workload() -> impl Strategy<Value = Workload> {
             pipes: vec![Pipe { capacity_bytes: 100, overhead_bytes: 0, socket: false }; 2 * tasks.len()],
             barriers: vec![Barrier { members, waiting }],
             cgroups: cgroups(waiting),
-            templates: vec![TaskSpec { name: "child".into(), program: 0, ..TaskSpec::default() }],
-            programs: vec![Program { ops: vec![Op::Compute { work_ns: 300_000 }] }],
+            templates: vec![
+                TaskSpec { name: "child".into(), program: 0, ..TaskSpec::default() },
+                TaskSpec { name: "endless".into(), program: 1, ..TaskSpec::default() },
+            ],
+            programs: vec![
+                Program { ops: vec![Op::Compute { work_ns: 300_000 }] },
+                Program {
+                    ops: vec![
+                        Op::Sleep { ns: 200_000 },
+                        Op::Compute { work_ns: 100_000 },
+                        Op::Loop { to: 0, times: 0, counter: 0 },
+                    ],
+                },
+            ],
             ..Workload::default()
         };
         for (number, (steps, nice, priority, set)) in tasks.into_iter().enumerate() {
@@ -144,14 +158,16 @@ fn workload() -> impl Strategy<Value = Workload> {
                 ops.extend([Op::Send { pipe: partner, bytes: 60 }, Op::Receive { pipe: number, bytes: 60 }]);
             }
             if forks && number == 0 {
-                ops.extend([Op::Fork { template: 0 }, Op::Fork { template: 0 }, Op::WaitChildren]);
+                let [child, endless] = [0, 1].map(|template| Op::Fork { template });
+                ops.extend([endless, child, child, Op::WaitFor { template: 0 }]);
+                ops.extend([Op::Kill { template: 1 }, Op::WaitChildren]);
             }
             ops.extend([Op::Barrier { barrier: 0 }, Op::Loop { to: 0, times: rounds, counter: 0 }]);
             workload.programs.push(Program { ops });
             workload.tasks.push(TaskSpec {
                 name: format!("t{number}"),
                 process: number / 2,
-                program: number + 1,
+                program: number + 2,
                 nice,
                 priority,
                 working_set_bytes: set * 40_000,

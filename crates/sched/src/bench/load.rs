@@ -399,7 +399,11 @@ mod tests {
             assert!(!load.command.concat().contains("{work}"), "{}: a workload that is not there", load.name);
             let Some(simulated) = &load.simulated else { continue };
             for name in simulated.time.iter().chain(simulated.figures.keys()) {
-                assert!(load.metrics.iter().any(|metric| metric.name == *name), "{}: {name}", load.name);
+                let is_there = load.metrics.iter().any(|metric| metric.name == *name);
+                assert!(is_there || name == WHOLE_RUN, "{}: {name}", load.name);
+            }
+            for policy in simulated.except.keys().chain(&load.never_ends_under) {
+                assert!(policy.parse::<Policy>().is_ok(), "{}: {policy}", load.name);
             }
         }
         let named = |name: &str| loads_named(&[name.to_owned()]).unwrap().remove(0);
@@ -409,6 +413,14 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/loads");
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), FILES.len(), "a file without a row");
         assert!(loads_named(&["hackbench".to_owned()]).unwrap_err().to_string().contains("perf-pipe"));
+    }
+
+    #[test]
+    fn what_never_ends_under_a_policy_is_not_run_there() {
+        let quota = loads_named(&["quota".to_owned()]).unwrap().remove(0);
+        let why = quota.does_not_end_under(&Policy::Fifo).unwrap();
+        assert!(why.starts_with("it does not end under fifo: "), "{why}");
+        assert_eq!(quota.does_not_end_under(&Policy::RoundRobin), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What messages take, from a Profile's measured ones.
 
-use super::{Costs, NEAR_MESSAGE_BYTES, PAGE_BYTES};
+use super::{Costs, EvictionCosts, NEAR_MESSAGE_BYTES, PAGE_BYTES};
 use crate::assumption::Assumption;
 use crate::slabs::{self, SlabCosts, SlabWork};
 use swtch_profile::model::{Message, Profile};
@@ -21,6 +21,9 @@ pub(super) const APART: [Placement; 6] = [
 /// bytes for 100 (`SKB_TRUESIZE`, include/linux/skbuff.h, Linux 6.18).
 pub(crate) const SOCKET_OVERHEAD_BYTES: u32 = 668;
 
+/// A row with more than this multiple of the messages of the deep one is of what caches do not hold.
+const MANY_TIMES: f64 = 2.0;
+
 /// Places in what [`calls_ns`] gives.
 const WRITE: usize = 0;
 const READ: usize = 1;
@@ -31,6 +34,7 @@ const READ: usize = 1;
 /// - `*_write_more_ns`: what the write takes beyond half of a message.
 /// - `cold_pipe_*`: what a message takes more where 4,000 are under way.
 /// - `near_cache_bytes` and `slabs`: how many sockets' messages find their memory near, and what the others take more.
+/// - `evicted`: what messages of sockets take more where more are under way than the caches hold.
 /// - `*_lines_ns` and `*_data_ns` divide the time that a message takes more between two CPUs than on one. One part is its data. The other
 ///   is the kernel's own lines, which go there and back once for all messages that wait in a pipe. One message and many give both.
 pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
@@ -117,6 +121,18 @@ fn set_slabs(costs: &mut Costs, alone: &Message, deep: &Message, rows: Rows) {
     let [partial_ns, new_ns] = fitted(WRITE, |work| [work.partial, work.new]);
     let [flush_ns, discard_ns] = fitted(READ, |work| [work.flushed, work.discarded]);
     costs.slabs = SlabCosts { partial_ns, new_ns, flush_ns, discard_ns };
+    costs.evicted = rows.many.map_or(EvictionCosts::default(), |many| evicted(costs, alone, deep, many));
+}
+
+/// What a row with more messages than the caches hold takes beyond one message and the work with slabs.
+fn evicted(costs: &Costs, alone: &Message, deep: &Message, many: &Message) -> EvictionCosts {
+    let work = slabs::round(costs.near_messages(), many.channels, many.depth);
+    let [write_ns, read_ns] = [WRITE, READ].map(|call| {
+        let slabs_ns = costs.slabs.ns(work[call]) as f64 / under_way(many);
+        whole_ns(calls_ns(many)[call] - calls_ns(alone)[call] - slabs_ns)
+    });
+    let [from_messages, to_messages] = [deep, many].map(|row| under_way(row) as u64);
+    EvictionCosts { from_messages, to_messages, write_ns, read_ns }
 }
 
 /// How many messages are near: `(messages under way, what one takes more)` of two rows, where `more * (1 - C / M)` holds for both.
@@ -162,6 +178,8 @@ struct Rows<'a> {
     half: Option<&'a Message>,
     /// More in each of fewer.
     few: Option<&'a Message>,
+    /// More in each of nearly as many: several times as many under way.
+    many: Option<&'a Message>,
 }
 
 impl<'a> Rows<'a> {
@@ -173,11 +191,19 @@ impl<'a> Rows<'a> {
         let fewer = |deeper: bool| {
             let is_so = |row: &&Message| {
                 row.channels < deep.channels
+                    && under_way(row) <= under_way(deep)
                     && if deeper { row.depth > deep.depth } else { row.depth == deep.depth }
             };
             many.iter().copied().find(is_so)
         };
-        Self { alone: alone.first().copied(), deep: Some(deep), half: fewer(false), few: fewer(true) }
+        let most = many.iter().copied().max_by(|one, other| under_way(one).total_cmp(&under_way(other)));
+        Self {
+            alone: alone.first().copied(),
+            deep: Some(deep),
+            half: fewer(false),
+            few: fewer(true),
+            many: most.filter(|most| under_way(most) > MANY_TIMES * under_way(deep)),
+        }
     }
 }
 
@@ -324,6 +350,31 @@ mod tests {
         let dear = row(Carrier::Socket, Placement::SameCpu, (50, 20), 9_000.0, None);
         let rows = rows_of(300, true_costs);
         assert_eq!(costs_of(vec![rows[1].clone(), dear, rows[3].clone()]).0.near_messages(), 1);
+    }
+
+    #[test]
+    fn what_more_messages_than_caches_hold_take_is_beside_the_work_with_slabs() {
+        let slabs = SlabCosts { partial_ns: 3_000, new_ns: 13_000, flush_ns: 500, discard_ns: 0 };
+        let mut rows = rows_of(300, slabs);
+        let many = |write_ns: f64, read_ns: f64| {
+            let [write, read] = slabs::round(300, 160, 200).map(|work| slabs.ns(work) as f64 / 32_000.0);
+            let (write_ns, both_ns) =
+                (2_200.0 + write + write_ns, 4_000.0 + write + read + write_ns + read_ns);
+            let row = row(Carrier::Socket, Placement::SameCpu, (160, 200), both_ns, None);
+            Message { write_share: Some(write_ns / both_ns), ..row }
+        };
+        rows.push(many(300.0, 500.0));
+        let found = costs_of(rows.clone()).0.evicted;
+        // The times of the slabs are fitted, so they are off by some per cent.
+        assert!(found.write_ns.abs_diff(300) <= 60 && found.read_ns.abs_diff(500) <= 60, "{found:?}");
+        assert_eq!((found.from_messages, found.to_messages), (4_000, 32_000));
+        let read_ns = [3_000, 18_000, 32_000, 99_000].map(|others| found.ns(others, true));
+        assert_eq!(read_ns, [0, found.read_ns / 2, found.read_ns, found.read_ns]);
+        // Cheaper is noise, and without such a row nothing is known.
+        *rows.last_mut().unwrap() = many(-90.0, -90.0);
+        assert_eq!(costs_of(rows.clone()).0.evicted.ns(32_000, true), 0);
+        rows.pop();
+        assert_eq!(costs_of(rows).0.evicted, EvictionCosts::default());
     }
 
     #[test]

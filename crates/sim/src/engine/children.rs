@@ -36,7 +36,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
     }
 
-    /// The task goes to the end of its program (`complete_signal`, kernel/signal.c: it is woken, or its CPU is told).
+    /// The task goes to the end of its program (`complete_signal`, kernel/signal.c: it is woken, or its CPU gets an interrupt).
     fn end_soon(&mut self, cpu: usize, killer: usize, task: usize) {
         let state = self.kernel.tasks[task].state;
         // What waits is at the step behind its last.

@@ -158,6 +158,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Exit => costs.exit_ns,
             Op::WaitChildren
             | Op::WaitFor { .. }
+            | Op::NewSession
             | Op::Loop { .. }
             | Op::Become { .. }
             | Op::RequestBegins
@@ -229,6 +230,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.load(task);
                 StepOutcome::Yield
             }
+            Op::NewSession if self.kernel.costs.regroups_on_exit => {
+                self.kernel.tasks[task].pc += 1;
+                self.load(task);
+                StepOutcome::Regroup
+            }
+            Op::NewSession => StepOutcome::Next,
             Op::Loop { to, times, counter } => self.count_loop(task, to, times, counter),
             Op::Become { application } => {
                 self.kernel.tasks[task].application = application;

@@ -19,8 +19,8 @@ pub(crate) struct PipeState {
     /// The CPU of the last call.
     pub(super) used_on: Option<u32>,
     pub(super) mutex: Mutex,
-    /// The slabs of a socket's messages, the first one's first.
-    pub(super) slabs: VecDeque<u32>,
+    /// A socket's messages, the first one first: the slab of its memory, and how many messages had been written and read before it.
+    pub(super) slabs: VecDeque<(u32, u64)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,10 @@ pub(crate) struct Objects {
     pub(crate) near_bytes: u64,
     /// Memory of messages in sockets.
     pub(crate) slabs: Slabs,
+    /// Messages that have been written to sockets, and read.
+    messages_used: u64,
+    /// Those between the write and the read of the last one that was read.
+    used_between: u64,
     pub(crate) pipes: Vec<PipeState>,
     pub(crate) locks: Vec<LockState>,
     /// Tasks that wait, with the lock they want back.
@@ -71,19 +75,21 @@ impl Objects {
             let is_far = self.near_bytes == if reads { costs.near_cache_bytes } else { 0 };
             return if is_far { costs.far_pipe_ns(reads) } else { 0 };
         }
-        let work = match (reads, state.slabs.front()) {
-            (false, _) => self.slabs.fetch(),
-            (true, Some(slab)) => self.slabs.work_to_give(*slab),
-            (true, None) => SlabWork::default(),
+        // A writer gets memory that was given back a round ago: as many messages lie between as for the last one that was read.
+        let (work, others) = match (reads, state.slabs.front()) {
+            (false, _) => (self.slabs.fetch(), self.used_between),
+            (true, Some((slab, before))) => (self.slabs.work_to_give(*slab), self.messages_used - before),
+            (true, None) => (SlabWork::default(), 0),
         };
-        costs.slabs.ns(work)
+        costs.slabs.ns(work) + costs.evicted.ns(others, reads)
     }
 
     /// A message that takes this number of bytes is written.
     pub(super) fn take_memory(&mut self, pipe: usize, bytes: u64) {
         let state = &mut self.pipes[pipe];
         if state.spec.socket {
-            state.slabs.push_back(self.slabs.take());
+            state.slabs.push_back((self.slabs.take(), self.messages_used));
+            self.messages_used += 1;
         } else {
             self.near_bytes = self.near_bytes.saturating_sub(bytes);
         }
@@ -99,9 +105,11 @@ impl Objects {
         // A reader may take a message in parts, or several at once.
         let left = if state.channel.filled == 0 { 0 } else { state.slabs.len().saturating_sub(1).max(1) };
         while state.slabs.len() > left
-            && let Some(slab) = state.slabs.pop_front()
+            && let Some((slab, before)) = state.slabs.pop_front()
         {
             self.slabs.give(slab);
+            self.used_between = self.messages_used - before;
+            self.messages_used += 1;
         }
     }
 
@@ -140,6 +148,8 @@ impl Objects {
         Self {
             near_bytes: costs.near_cache_bytes,
             slabs: Slabs::new(costs.near_messages()),
+            messages_used: 0,
+            used_between: 0,
             pipes: workload.pipes.iter().map(pipe).collect(),
             locks: vec![LockState::default(); workload.locks as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],

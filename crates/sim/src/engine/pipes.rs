@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::channel::Room;
-use super::execute::StepOutcome;
+use super::execute::{StepOutcome, units};
 use super::mutex::Asked;
 use crate::kernel::RunState;
 use crate::policy::Policy;
@@ -51,6 +51,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let before = state.channel.taken;
         let Some(room) = state.channel.take(bytes) else {
             state.readers.push_back(task as u32);
+            // The reader pays for it when it has been woken.
+            let more_ns = if state.spec.socket { self.kernel.costs.socket_sleep_ns } else { 0 };
+            self.kernel.tasks[task].remaining = units(more_ns);
             self.release_mutex(cpu, task, pipe);
             return StepOutcome::Wait { again: true };
         };

@@ -2,6 +2,7 @@ use super::*;
 use crate::policies::{Eevdf, RealTime};
 use crate::program::{Op, Program};
 use crate::sink::{SwitchEvent, WakeEvent};
+use crate::workload::{Barrier, Pipe, Waiting};
 
 /// Keeps the switches.
 #[derive(Debug, Default)]
@@ -202,4 +203,118 @@ fn an_answer_goes_to_the_task_that_asked_first_and_not_to_the_one_that_waits() {
     assert_eq!(ended, [5 * MS; 3], "{schedule:?}");
     assert_eq!((outcome.stats.requests.count(), outcome.stats.answers.count()), (2, 2));
     assert_eq!(outcome.stats.answers.max(), Some(0));
+}
+
+/// The first program is that of a task, which forks the others.
+fn family(programs: Vec<Vec<Op>>) -> Workload {
+    let template = |program| TaskSpec { process: NEW_PROCESS, program, ..TaskSpec::default() };
+    Workload {
+        templates: (0..programs.len() as u32).map(template).collect(),
+        programs: programs.into_iter().map(|ops| Program { ops }).collect(),
+        tasks: vec![TaskSpec::default()],
+        semaphores: vec![0],
+        pipes: vec![Pipe { capacity_bytes: 100, overhead_bytes: 0, socket: false }],
+        locks: 1,
+        conditions: 1,
+        barriers: vec![Barrier { members: 3, waiting: Waiting::Spin }],
+        ..Workload::default()
+    }
+}
+
+fn ended_us<P: Policy>(machine: Machine, workload: Workload, policy: P) -> Vec<u64> {
+    let (_, outcome) = schedule_of(machine, Costs::free(), workload, policy);
+    outcome.stats.tasks.iter().map(|task| task.ended_ns.unwrap() / 1000).collect()
+}
+
+#[test]
+fn a_task_that_is_ended_ends_wherever_it_is() {
+    let ends = [
+        vec![Op::Compute { work_ns: 1_000 * MS }],
+        vec![Op::Sleep { ns: 1_000 * MS }],
+        vec![Op::Acquire { semaphore: 0 }],
+        vec![Op::Receive { pipe: 0, bytes: 1 }],
+        vec![Op::Lock { lock: 0 }, Op::Wait { condition: 0, lock: 0 }],
+        vec![Op::Barrier { barrier: 0 }],
+        vec![Op::Fork { template: 0 }, Op::WaitFor { template: 0 }],
+        vec![Op::Compute { work_ns: 1_000 }, Op::Yield, Op::Loop { to: 0, times: 0, counter: 0 }],
+    ];
+    for one in ends {
+        for cpus in [1, 2, 4] {
+            let killer = vec![
+                Op::Fork { template: 1 },
+                Op::Fork { template: 1 },
+                Op::Sleep { ns: 5 * MS },
+                Op::Kill { template: 1 },
+                Op::WaitFor { template: 1 },
+            ];
+            // What those that it made have made sleeps for as long.
+            let (programs, is_parent) = match one[0] {
+                Op::Fork { .. } => {
+                    let sleeper = vec![Op::Sleep { ns: 9 * MS }];
+                    let one = vec![Op::Fork { template: 2 }, Op::WaitFor { template: 2 }];
+                    (vec![killer, one, sleeper], true)
+                }
+                _ => (vec![killer, one.clone()], false),
+            };
+            let ended = ended_us(Machine::uniform(cpus), family(programs), Eevdf::since_7_3());
+            let late = |us: &u64| !(5_000..8_000).contains(us);
+            assert_eq!(ended[..3].iter().filter(|us| late(us)).count(), 0, "{one:?} {cpus} {ended:?}");
+            assert_eq!(ended.len() == 5, is_parent);
+        }
+    }
+}
+
+#[test]
+fn what_a_task_that_was_ended_waited_for_goes_to_others() {
+    let acquires = vec![Op::Acquire { semaphore: 0 }];
+    let killer = vec![
+        Op::Fork { template: 1 },
+        Op::Sleep { ns: MS },
+        Op::Fork { template: 2 },
+        Op::Sleep { ns: MS },
+        Op::Kill { template: 1 },
+        Op::Post { semaphore: 0 },
+        Op::WaitChildren,
+    ];
+    let workload = family(vec![killer, acquires.clone(), acquires]);
+    assert_eq!(ended_us(Machine::uniform(1), workload, RealTime::fifo()), [2_000; 3]);
+}
+
+#[test]
+fn a_task_waits_for_the_children_that_it_names_only() {
+    let parent = vec![Op::Fork { template: 1 }, Op::Fork { template: 2 }, Op::WaitFor { template: 2 }];
+    let sleeps = |ms| vec![Op::Sleep { ns: ms * MS }];
+    let workload = family(vec![parent, sleeps(9), sleeps(2)]);
+    assert_eq!(ended_us(Machine::uniform(1), workload, RealTime::fifo()), [2_000, 9_000, 2_000]);
+}
+
+#[test]
+fn a_late_task_skips_the_periods_that_have_passed() {
+    let every = Op::SleepUntilNextPeriod { ns: MS };
+    let late = Op::Compute { work_ns: 2 * MS + MS / 2 };
+    // Until 1 ms, then until 3.5 ms; 2 and 3 ms have passed.
+    let workload = family(vec![vec![every, late, every, every]]);
+    assert_eq!(ended_us(Machine::uniform(1), workload, RealTime::fifo()), [5_000]);
+}
+
+#[test]
+fn a_new_session_puts_a_real_time_task_behind_its_equals() {
+    let works = Op::Compute { work_ns: MS };
+    let family = || family(vec![vec![Op::Fork { template: 1 }, works, Op::NewSession, works], vec![works]]);
+    let came = |regroups_on_exit| {
+        let costs = Costs { regroups_on_exit, ..Costs::free() };
+        let (schedule, _) = schedule_of(Machine::uniform(1), costs, family(), RealTime::fifo());
+        schedule.into_iter().map(|came| (came.0 / MS, came.2)).collect::<Vec<_>>()
+    };
+    assert_eq!(came(true)[..3], [(0, Some(0)), (1, Some(1)), (2, Some(0))]);
+    assert_eq!(came(false)[..3], [(0, Some(0)), (2, Some(1)), (3, None)]);
+}
+
+#[test]
+fn each_fork_without_a_process_makes_one() {
+    let parent = vec![Op::Fork { template: 1 }, Op::Fork { template: 1 }, Op::WaitChildren];
+    let workload = family(vec![parent, vec![]]);
+    let (_, outcome) = schedule_of(Machine::uniform(1), Costs::free(), workload, RealTime::fifo());
+    let processes: BTreeSet<u32> = outcome.kernel.specs.iter().map(|spec| spec.process).collect();
+    assert!(processes.len() == 3 && !processes.contains(&NEW_PROCESS), "{processes:?}");
 }

@@ -70,7 +70,7 @@ macro_rules! costs_table {
 
 costs_table! {
     process_switch_ns thread_switch_ns idle_switch_ns wake_ns ipi_ns idle_exit_ns interrupt_ns tick_ns tick_period_ns pipe_ns socket_ns cold_pipe_ns
-    pipe_lines_ns socket_lines_ns pipe_data_ns socket_data_ns futex_ns barrier_look_ns yield_ns sleep_ns timer_slack_ns fork_ns thread_fork_ns start_ns thread_start_ns new_stack_ns new_stack_start_ns exit_ns thread_exit_ns shared_file_ns
+    socket_sleep_ns pipe_lines_ns socket_lines_ns pipe_data_ns socket_data_ns futex_ns barrier_look_ns yield_ns sleep_ns timer_slack_ns fork_ns thread_fork_ns start_ns thread_start_ns new_stack_ns new_stack_start_ns exit_ns thread_exit_ns shared_file_ns
 }
 
 impl CostsTable {

@@ -169,13 +169,14 @@ impl<'a> Parser<'a, '_> {
             "kill" => Op::Kill { template: self.name(at, "task", &names.templates)? },
             "wait-children" => Op::WaitChildren,
             "wait-for" => Op::WaitFor { template: self.name(at, "task", &names.templates)? },
+            "new-session" => Op::NewSession,
             "yield" => Op::Yield,
             "exit" => Op::Exit,
             "loop" | "forever" | "request" => return self.block(word, at),
             _ => {
                 let problem = format!(
                     "there is no step \"{word}\"; expected compute, sleep, period, every, send, receive, lock, unlock, wait, signal, broadcast, \
-                     barrier, open, share, join, attend, post, ask, answer, acquire, fork, kill, wait-children, wait-for, become, yield, exit, loop, forever or \
+                     barrier, open, share, join, attend, post, ask, answer, acquire, fork, kill, wait-children, wait-for, new-session, become, yield, exit, loop, forever or \
                      request"
                 );
                 return Err(Fault::new(at.clone(), problem));

@@ -66,7 +66,7 @@ forever {        # for ever
 [[task]]
 name = "three"
 count = 0
-program = 'yield; post free; broadcast c; signal c; wait-children; barrier all; exit'
+program = 'yield; post free; broadcast c; signal c; every 3ms; new-session; wait-for two; kill two; wait-children; barrier all; exit'
 "#;
 
 #[test]
