@@ -102,16 +102,14 @@ pub fn accuracy(
         };
         for load in &job.loads {
             let Some(simulated) = compared(load) else { continue };
-            let runs = runs_of(column, load).ok_or_else(|| column.failed(load).unwrap_or("it did not run"));
-            let excepted = simulated.except.get(&policy.to_string());
-            let runs = match excepted.map_or(runs, |why| Err(why)) {
+            let Some(work) = work(simulated, stock) else { continue };
+            let runs = match runs_to_compare(&policy, column, load, simulated) {
                 Ok(runs) => runs,
                 Err(why) => {
                     document.missing.insert(format!("{} under {policy}", load.name), why.to_owned());
                     continue;
                 }
             };
-            let Some(work) = work(simulated, stock) else { continue };
             document.rows.push(AccuracyRow {
                 load: load.name.clone(),
                 policy: policy.to_string(),
@@ -127,25 +125,42 @@ pub fn accuracy(
         }
     }
     simulate_again(&mut document, &profile)?;
-    let chance = |of: &dyn Fn(&Run, &Load, &SimulatedLoad) -> f64| {
-        let differences = job.loads.iter().filter_map(|load| {
-            let simulated = load.simulated.as_ref()?;
-            let middle = |column| {
-                Some(median(
-                    &runs_of(column, load)?
-                        .into_iter()
-                        .map(|run| of(run, load, simulated))
-                        .collect::<Vec<_>>(),
-                ))
-            };
-            Some((middle(again)? / middle(stock)? - 1.0).abs())
-        });
-        let differences: Vec<f64> = differences.collect();
-        (!differences.is_empty()).then(|| median(&differences))
-    };
+    let chance = |of: &dyn Fn(&Run, &Load, &SimulatedLoad) -> f64| chance(&job.loads, stock, again, of);
     document.errors.seconds.chance = chance(&|run, load, simulated| seconds_of(run, load, simulated));
     document.errors.context_switches.chance = chance(&|run, _, _| run.switches());
     Ok((document, profile))
+}
+
+/// The runs of a load under a policy, or why they are not compared.
+fn runs_to_compare<'a>(
+    policy: &Policy,
+    column: &'a Column,
+    load: &'a Load,
+    simulated: &'a SimulatedLoad,
+) -> Result<Vec<&'a Run>, &'a str> {
+    if let Some(why) = simulated.except.get(&policy.to_string()) {
+        return Err(why);
+    }
+    runs_of(column, load).ok_or_else(|| column.failed(load).unwrap_or("it did not run"))
+}
+
+/// How far a figure of one column of the stock class is off from the other's: the median of the loads.
+fn chance(
+    loads: &[Load],
+    stock: &Column,
+    again: &Column,
+    of: &dyn Fn(&Run, &Load, &SimulatedLoad) -> f64,
+) -> Option<f64> {
+    let differences = loads.iter().filter_map(|load| {
+        let simulated = load.simulated.as_ref()?;
+        let middle = |column| {
+            let figures = runs_of(column, load)?.into_iter().map(|run| of(run, load, simulated));
+            Some(median(&figures.collect::<Vec<_>>()))
+        };
+        Some((middle(again)? / middle(stock)? - 1.0).abs())
+    });
+    let differences: Vec<f64> = differences.collect();
+    (!differences.is_empty()).then(|| median(&differences))
 }
 
 /// The job with the loads that can be simulated, and with those whose figures their simulation takes.
@@ -402,7 +417,7 @@ mod tests {
             ..row("own", "rr", (1.0, 1.0), (1.0, 1.0))
         };
         let found = simulated(&row, "1", 1, &profile_of_a_machine()).unwrap();
-        let [short_us, spread_us, mean_us] = found.latencies_us[..] else { panic!("{found:?}", found = row) };
+        let [short_us, spread_us, mean_us] = found.latencies_us[..] else { panic!("{row:?}") };
         // A task ends, too, which takes some time.
         assert!((2_000.0..2_300.0).contains(&short_us), "{short_us}");
         assert!(

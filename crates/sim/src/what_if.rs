@@ -207,7 +207,7 @@ impl Workload {
                 *last += semaphores;
             }
             Op::Fork { template } | Op::Kill { template } | Op::WaitFor { template } => {
-                *template += templates
+                *template += templates;
             }
             Op::Become { application } => *application += applications,
             _ => {}

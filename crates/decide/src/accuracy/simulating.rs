@@ -65,7 +65,7 @@ pub(super) fn simulated(
             run.tasks.get(task).is_some_and(|spec| !spec.kernel_thread && named(spec))
         };
         let own = times_ns.iter().filter(|(task, _)| wanted(*task)).map(|(_, ns)| *ns as f64 / 1e3);
-        taken(figure.of, own.collect())
+        taken(figure.of, &own.collect::<Vec<_>>())
     };
     let figure_us = |figure: &SimulatedFigure| match figure.times {
         SimulatedTimes::Request => of_all_us(figure.of, &run.stats.requests),
@@ -84,8 +84,8 @@ pub(super) fn simulated(
 }
 
 /// A figure of times, us.
-fn taken(of: Statistic, times_us: Vec<f64>) -> f64 {
-    let all = sorted(&times_us);
+fn taken(of: Statistic, times_us: &[f64]) -> f64 {
+    let all = sorted(times_us);
     let (Some(shortest), Some(longest)) = (all.first(), all.last()) else { return f64::NAN };
     match of {
         Statistic::Median => quantile_sorted(&all, 0.5),

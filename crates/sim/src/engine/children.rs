@@ -8,8 +8,29 @@ use crate::program::Op;
 use crate::sink::Sink;
 
 impl<P: Policy, S: Sink> Engine<P, S> {
+    /// The steps that make children, wait for them and end them.
+    pub(super) fn children_step(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
+        match op {
+            Op::Fork { template } => {
+                let spec = self.workload.templates[template as usize].clone();
+                self.fork(task, cpu, spec);
+                StepOutcome::Next
+            }
+            Op::Kill { template } => {
+                self.kill(cpu, task, template);
+                StepOutcome::Next
+            }
+            Op::WaitChildren => self.wait_for(task, Children::All),
+            Op::WaitFor { template } => {
+                let program = self.workload.templates[template as usize].program;
+                self.wait_for(task, Children::With(program))
+            }
+            _ => StepOutcome::Next,
+        }
+    }
+
     /// Waits until such children have ended, each of which wakes it.
-    pub(super) fn wait_for(&mut self, task: usize, children: Children) -> StepOutcome {
+    fn wait_for(&mut self, task: usize, children: Children) -> StepOutcome {
         let kernel = &self.kernel;
         let lives = |child: usize, program: u32| {
             let state = &kernel.tasks[child];
@@ -27,7 +48,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// Ends all tasks of a template but the running one, on the handling CPU.
-    pub(super) fn kill(&mut self, cpu: usize, killer: usize, template: u32) {
+    fn kill(&mut self, cpu: usize, killer: usize, template: u32) {
         let program = self.workload.templates[template as usize].program;
         for task in 0..self.kernel.tasks.len() {
             if task != killer && self.kernel.tasks[task].program == program {

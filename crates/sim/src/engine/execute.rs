@@ -177,17 +177,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn effect(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
         match op {
-            Op::Compute { .. } | Op::ComputeBetween { .. } | Op::Call { .. } => StepOutcome::Next,
-            Op::Sleep { ns } => self.sleep(cpu, task, ns),
-            Op::SleepBetween { low_ns, high_ns } => {
-                let ns = between(&mut self.kernel, low_ns, high_ns);
-                self.sleep(cpu, task, ns)
-            }
-            Op::SleepUntilPeriod { ns } => self.sleep_until_period(cpu, task, ns),
-            Op::SleepUntilNextPeriod { ns } => self.sleep_until_next_period(cpu, task, ns),
-            Op::Timer { timer, ns, relative } => {
-                self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
-            }
+            Op::Sleep { .. }
+            | Op::SleepBetween { .. }
+            | Op::SleepUntilPeriod { .. }
+            | Op::SleepUntilNextPeriod { .. }
+            | Op::Timer { .. } => self.sleep_step(cpu, task, op),
             Op::Send { pipe, bytes } => self.send(cpu, task, pipe as usize, bytes),
             Op::Receive { pipe, bytes } => self.receive(cpu, task, pipe as usize, bytes),
             Op::Lock { lock } => self.lock(task, lock as usize),
@@ -211,19 +205,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Ask { semaphore, answer } => self.ask(cpu, task, semaphore, answer),
             Op::Answer { semaphore } => self.answer(cpu, task, semaphore as usize),
             Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
-            Op::Fork { template } => {
-                let spec = self.workload.templates[template as usize].clone();
-                self.fork(task, cpu, spec);
-                StepOutcome::Next
-            }
-            Op::Kill { template } => {
-                self.kill(cpu, task, template);
-                StepOutcome::Next
-            }
-            Op::WaitChildren => self.wait_for(task, Children::All),
-            Op::WaitFor { template } => {
-                let program = self.workload.templates[template as usize].program;
-                self.wait_for(task, Children::With(program))
+            Op::Fork { .. } | Op::Kill { .. } | Op::WaitChildren | Op::WaitFor { .. } => {
+                self.children_step(cpu, task, op)
             }
             Op::Yield => {
                 self.kernel.tasks[task].pc += 1;
@@ -235,7 +218,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.load(task);
                 StepOutcome::Regroup
             }
-            Op::NewSession => StepOutcome::Next,
+            Op::Compute { .. } | Op::ComputeBetween { .. } | Op::Call { .. } | Op::NewSession => {
+                StepOutcome::Next
+            }
             Op::Loop { to, times, counter } => self.count_loop(task, to, times, counter),
             Op::Become { application } => {
                 self.kernel.tasks[task].application = application;
@@ -471,6 +456,7 @@ pub(super) fn units(ns: u64) -> u64 {
     ns.saturating_mul(1024)
 }
 
-fn between(kernel: &mut Kernel, low_ns: u64, high_ns: u64) -> u64 {
+/// Any time between two, both included.
+pub(super) fn between(kernel: &mut Kernel, low_ns: u64, high_ns: u64) -> u64 {
     low_ns + kernel.rng.below(high_ns.saturating_sub(low_ns).saturating_add(1))
 }

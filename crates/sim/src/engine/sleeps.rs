@@ -1,16 +1,34 @@
 //! Tasks that sleep until a time.
 
 use super::Engine;
-use super::execute::StepOutcome;
+use super::execute::{StepOutcome, between};
 use crate::policy::Policy;
+use crate::program::Op;
 use crate::sink::Sink;
 
 /// Where a task's period is kept, behind the four timers that programs name.
 const PERIOD_TIMER: usize = 4;
 
 impl<P: Policy, S: Sink> Engine<P, S> {
+    /// The steps that sleep.
+    pub(super) fn sleep_step(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
+        match op {
+            Op::Sleep { ns } => self.sleep(cpu, task, ns),
+            Op::SleepBetween { low_ns, high_ns } => {
+                let ns = between(&mut self.kernel, low_ns, high_ns);
+                self.sleep(cpu, task, ns)
+            }
+            Op::SleepUntilPeriod { ns } => self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, false),
+            Op::SleepUntilNextPeriod { ns } => self.sleep_until_next_period(cpu, task, ns),
+            Op::Timer { timer, ns, relative } => {
+                self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
+            }
+            _ => StepOutcome::Next,
+        }
+    }
+
     /// A task sleeps for some time.
-    pub(super) fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
+    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
         let due_ns = self.kernel_ns(cpu).saturating_add(ns);
         self.set_timer(task, due_ns);
         StepOutcome::Wait { again: false }
@@ -22,13 +40,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.timers.add(due_ns.saturating_add(slack_ns), task);
     }
 
-    /// The same until a multiple of a period; it does not sleep when it is late.
-    pub(super) fn sleep_until_period(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
-        self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, false)
-    }
-
     /// The same until one of its timers' next time.
-    pub(super) fn sleep_until_timer(
+    fn sleep_until_timer(
         &mut self,
         cpu: usize,
         task: usize,
@@ -50,7 +63,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// The same until the next multiple of a period that is still to come.
-    pub(super) fn sleep_until_next_period(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
+    fn sleep_until_next_period(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
         let now_ns = self.kernel_ns(cpu);
         let started_ns = self.stats.tasks[task].started_ns;
         let last_ns = &mut self.task_states[task].timers_ns.get_or_insert_default()[PERIOD_TIMER];

@@ -100,7 +100,7 @@ pub(crate) fn check(workload: &Workload) {
                     exists(last, workload.semaphores.len());
                 }
                 Op::Fork { template } | Op::Kill { template } | Op::WaitFor { template } => {
-                    exists(template, workload.templates.len())
+                    exists(template, workload.templates.len());
                 }
                 Op::Become { application } => exists(application, workload.applications.len()),
                 Op::Loop { to, counter, .. } => assert!((to as usize) < place && counter < 4),
