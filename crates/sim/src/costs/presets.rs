@@ -61,7 +61,7 @@ impl Costs {
             // to 2.6 us instead of 1.6, a pipe's 0.58 to 0.61 instead of 0.53 (the machine above).
             cold_pipe_ns: 35,
             slabs: SlabCosts::even(400),
-            socket_sleep_ns: 75,
+            socket_sleep_ns: 74,
             // A message between two cores that share a level 3, against one CPU (the machine above). Through a pipe that holds one it takes
             // 480 to 600 ns more, through one that holds 20 it takes 150 to 250. Through a socket it takes 1.0 to 1.2 us more, however many
             // it holds.
