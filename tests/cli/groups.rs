@@ -70,6 +70,14 @@ fn tasks_stand_under_the_group_they_went_into() {
     }
 }
 
+/// A shell moves itself into a group, which takes it some time.
+fn wait_until_in(group: &Group, process: &Running) {
+    let pid = process.0.id().to_string();
+    while !fs::read_to_string(group.folder.join("cgroup.procs")).unwrap().lines().any(|line| line == pid) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// As for a pod that may see the host's cgroups but has a namespace of its own.
 #[test]
 fn a_recorder_in_a_cgroup_namespace_gives_paths_as_the_host_does() {
@@ -79,7 +87,8 @@ fn a_recorder_in_a_cgroup_namespace_gives_paths_as_the_host_does() {
     let neighbour = group.below("neighbour").unwrap();
     let home = home();
     let idle = neighbour.script("exec sh -c 'while :; do sleep 0.02; done'");
-    let _idle = Running(Command::new(&idle[0]).args(&idle[1..]).stdin(Stdio::null()).spawn().unwrap());
+    let idle = Running(Command::new(&idle[0]).args(&idle[1..]).stdin(Stdio::null()).spawn().unwrap());
+    wait_until_in(&neighbour, &idle);
     // Of the recorder's group and the neighbour's; procfs knows both by relative paths, BPF by numbers.
     for source in usable(TEST) {
         let script = pod.script("exec unshare --cgroup \"$0\" \"$@\"");
@@ -112,9 +121,7 @@ fn a_quota_shows_in_its_group() {
     let [shell, option, script] = group.script("while :; do :; done");
     let spinning = Running(Command::new(shell).args([option, script]).stdin(Stdio::null()).spawn().unwrap());
     let pid = spinning.0.id().to_string();
-    while fs::read_to_string(group.folder.join("cgroup.procs")).unwrap().trim() != pid {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until_in(&group, &spinning);
     for source in usable(TEST) {
         // Long enough for some periods of 100 ms.
         record(home.path(), &[source, "-p", &pid, "--duration", "1500ms"], &[]);

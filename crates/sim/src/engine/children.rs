@@ -36,10 +36,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let state = &kernel.tasks[child];
             kernel.parent(child) == Some(task) && state.program == program && state.state != RunState::Ended
         };
-        let any = match children {
-            Children::All => self.task_states[task].children > 0,
-            Children::With(program) => (0..kernel.tasks.len()).any(|child| lives(child, program)),
-        };
+        let any = self.task_states[task].children > 0
+            && match children {
+                Children::All => true,
+                // The last made is the likeliest to live.
+                Children::With(program) => (0..kernel.tasks.len()).rev().any(|child| lives(child, program)),
+            };
         if !any {
             return StepOutcome::Next;
         }
