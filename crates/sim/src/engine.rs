@@ -38,6 +38,7 @@ use crate::sink::Sink;
 use crate::stats::{CgroupStats, CpuTimes, RunStats, TaskStats};
 use crate::workload::{NEW_PROCESS, TaskClass, TaskSpec, Workload};
 use accounting::SpinLock;
+use children::Children;
 use events::{NEVER, Tournament};
 use objects::Objects;
 use quota::Quotas;
@@ -66,14 +67,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { seed: 1, limit_ns: 3_600_000_000_000, every_tick: false, jitter: Jitter::NONE }
     }
-}
-
-/// Children of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Children {
-    All,
-    /// Those with this program.
-    With(u32),
 }
 
 /// What the engine remembers of a task besides what policies see.

@@ -175,7 +175,7 @@ pub enum Op {
         template: u32,
     },
     /// Begins a session of its own (`setsid`). Where sessions are groups to the scheduler (`sched_autogroup_create_attach`, kernel/sched/autogroup.c), the
-    /// task comes into another one, and others may run before it goes on.
+    /// task moves to another one, and others may run before it goes on.
     NewSession,
     /// Lets others run (`sched_yield`).
     Yield,

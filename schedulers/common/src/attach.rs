@@ -5,7 +5,7 @@ use crate::ending::Ending;
 use crate::error::SchedulerError;
 use crate::exit;
 use crate::hotplug::hotplug_sequence;
-use crate::layout::{Layout, Place};
+use crate::layout::{Layout, Place, map_of_section};
 use crate::program::Source;
 use crate::verifier;
 use libbpf_rs::btf::Btf;
@@ -378,8 +378,8 @@ impl Running {
     /// What a variable holds now; the dump has grown since it was compiled.
     fn variable(&self, name: &str) -> Result<Vec<u8>, SchedulerError> {
         let (section, place) = self.layout.variable(name)?;
-        let found = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(section));
-        let map = found.ok_or_else(|| SchedulerError::missing(format!("section {section}")))?;
+        let map = map_of_section(&self.object, section)
+            .ok_or_else(|| SchedulerError::missing(format!("section {section}")))?;
         let all = map
             .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(SchedulerError::bpf(format!("read {name}")))?

@@ -3,7 +3,7 @@
 //! A scheduler's program looks every 50 ms. By calls it would copy all of the scheduler's variables each time, the dump's 32 KiB among them,
 //! which is 135 us of a CPU in a deterministic guest.
 
-use crate::layout::Layout;
+use crate::layout::{Layout, map_of_section};
 use libbpf_rs::{AsRawLibbpf, MapCore, Object};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -20,7 +20,7 @@ impl Ending {
     pub(crate) fn of(layout: &Layout, object: &Object) -> Option<Self> {
         let kind = layout.exit_info.get("kind")?;
         let (section, place) = layout.variable("uei").ok()?;
-        let map = object.maps().find(|map| map.name().to_string_lossy().ends_with(section))?;
+        let map = map_of_section(object, section)?;
         if map.info().ok()?.info.map_flags & MAPPED == 0 {
             return None;
         }

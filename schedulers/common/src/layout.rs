@@ -3,6 +3,7 @@
 use crate::error::SchedulerError;
 use libbpf_rs::btf::types::{Composite, DataSec, Enum, Enum64, Int};
 use libbpf_rs::btf::{Btf, BtfType, HasSize};
+use libbpf_rs::{Map, MapCore, Object};
 use std::collections::BTreeMap;
 
 /// A place in a section or structure.
@@ -97,6 +98,11 @@ impl Layout {
     pub(crate) fn value(&self, map: &str) -> Option<&[(String, Place)]> {
         self.values.get(map).map(Vec::as_slice)
     }
+}
+
+/// The map of a data section in a loaded object: libbpf puts the object's name in front of those that every object has.
+pub(crate) fn map_of_section<'a>(object: &'a Object, section: &str) -> Option<Map<'a>> {
+    object.maps().find(|map| map.name().to_string_lossy().ends_with(section))
 }
 
 fn text(name: Option<&std::ffi::OsStr>) -> String {

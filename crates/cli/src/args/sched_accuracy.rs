@@ -12,9 +12,9 @@ use swtch_sched::Policy;
     swtch sched accuracy --real accuracy              the real figures of --out accuracy, simulated again\n  \
     swtch sched accuracy --host --loads perf-pipe --runs 1\n\n\
     Loads are those of 'swtch sched bench --list' that have a workload of the simulator. They run in virtual machines\n\
-    that count instructions; the simulator gets a Profile measured in such a machine. Nothing is calibrated. All loads take half an hour.\n\
+    that count instructions; the simulator gets a Profile measured in such a machine. Nothing is calibrated. All loads take forty minutes.\n\
     With --host they run on one CPU of this machine, each run between two measurements of what a switch costs there; those whose own work is only\n\
-    known by its instructions do not (perf-messaging, schbench, rt-app, stress-switch).\n\
+    known by its instructions do not.\n\
     Of a sched_ext scheduler besides flsched the simulator needs the source: give its FILE.bpf.c.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct AccuracyArgs {

@@ -31,7 +31,7 @@ pub struct AccuracyDocument {
     pub errors: Errors,
     /// Every load under every policy.
     pub rows: Vec<AccuracyRow>,
-    /// Policies that cannot be simulated, and why.
+    /// Policies that cannot be simulated, loads under policies that are not compared (`LOAD under POLICY`), and why.
     pub missing: BTreeMap<String, String>,
 }
 
@@ -71,7 +71,7 @@ pub struct AccuracyRow {
     pub policy: String,
     /// Where it ran.
     pub reference: Reference,
-    /// What was simulated: a workload by its name, or the text of a file, as `swtch simulate` takes them.
+    /// What was simulated: a workload's name, or the text of a file; `swtch simulate` accepts both.
     pub work: String,
     /// Under which policy of the simulator.
     pub simulated_policy: String,

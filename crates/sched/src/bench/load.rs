@@ -139,7 +139,7 @@ pub struct SimulatedFigure {
     pub task: Option<String>,
 }
 
-/// What is taken of many times.
+/// A statistic of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -286,7 +286,6 @@ impl Load {
         }
     }
 
-    /// The loads of a file: one, or one of each size.
     /// Why it is not run under this policy, where it is not.
     pub fn does_not_end_under(&self, policy: &Policy) -> Option<String> {
         let policy = policy.to_string();
@@ -294,6 +293,7 @@ impl Load {
         self.never_ends_under.contains(&policy).then(|| format!("it does not end under {policy}: {why}"))
     }
 
+    /// The loads of a file: one, or one of each size.
     fn sized(self, file: &str) -> Vec<Self> {
         if self.sizes.is_empty() {
             let work = self.simulated.as_ref().map_or("", |simulated| &simulated.work);

@@ -190,7 +190,7 @@ impl Reading<'_> {
             return;
         };
         let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
-        let fair_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
+        let fair_ns = sum_of_hooks(&self.costs, Family::Fair, &hooks);
         let known_ns = self.costs.wake_ns + fair_ns + self.costs.idle_switch_ns;
         let (placement, c1_ns) = (row.placement, whole_ns(row.switch_cost_ns.median));
         // The writer's call, on a pipe that the other side used last, is in c1 but for its baseline.
@@ -247,7 +247,7 @@ impl Reading<'_> {
     /// A call that found no other task to run has looked for one: the hooks for that are charged besides.
     fn without_choosing(&self, yield_ns: u64) -> u64 {
         let hooks = [Hook::Yield, Hook::PutPrev, Hook::PickNext];
-        let choosing_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
+        let choosing_ns = sum_of_hooks(&self.costs, Family::Fair, &hooks);
         let call_ns = median(self.profile.references.syscall_ns.as_ref()).unwrap_or(0).min(yield_ns);
         yield_ns.saturating_sub(choosing_ns).max(call_ns)
     }
@@ -384,7 +384,11 @@ fn scale(times: &mut [u32], wanted_ns: u64, now_ns: u64) {
 }
 
 fn hooks_ns(costs: &Costs, family: Family) -> u64 {
-    IN_A_SWITCH.iter().map(|hook| costs.hook_ns(family, *hook)).sum()
+    sum_of_hooks(costs, family, &IN_A_SWITCH)
+}
+
+fn sum_of_hooks(costs: &Costs, family: Family, hooks: &[Hook]) -> u64 {
+    hooks.iter().map(|hook| costs.hook_ns(family, *hook)).sum()
 }
 
 fn median(estimate: Option<&Estimate>) -> Option<u64> {
@@ -434,7 +438,7 @@ mod tests {
         let real_time = costs.wake_ns + hooks_ns(&costs, Family::RealTime) + costs.thread_switch_ns;
         assert!(real_time.abs_diff(643) <= 6, "{real_time}");
         let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
-        let waker: u64 = hooks.iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
+        let waker = sum_of_hooks(&costs, Family::Fair, &hooks);
         let across = waker + costs.wake_ns + costs.ipi_ns + costs.idle_exit_ns + costs.idle_switch_ns;
         assert_eq!(across + costs.pipe_lines_ns, 2_950 + costs.pipe_ns);
     }

@@ -1,11 +1,19 @@
 //! Tasks and those that they made: waiting for their end, and ending them.
 
+use super::Engine;
 use super::execute::StepOutcome;
-use super::{Children, Engine};
 use crate::kernel::RunState;
 use crate::policy::Policy;
 use crate::program::Op;
 use crate::sink::Sink;
+
+/// Children of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Children {
+    All,
+    /// Those with this program.
+    With(u32),
+}
 
 impl<P: Policy, S: Sink> Engine<P, S> {
     /// The steps that make children, wait for them and end them.
@@ -47,6 +55,24 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         self.task_states[task].awaits = Some(children);
         StepOutcome::Wait { again: true }
+    }
+
+    /// A task that ends is counted off, and wakes its parent if it is awaited.
+    pub(super) fn leave_parent(&mut self, cpu: usize, task: usize) {
+        let Some(parent) = self.kernel.parent(task) else { return };
+        let is_thread = self.task_states[task].is_thread;
+        let life = &mut self.task_states[parent];
+        life.children -= 1;
+        let is_awaited = match life.awaits {
+            // `wait` returns for each process; a thread is joined when its turn comes, of which only the last is looked at.
+            Some(Children::All) => life.children == 0 || !is_thread,
+            Some(Children::With(program)) => program == self.kernel.tasks[task].program,
+            None => false,
+        };
+        if is_awaited {
+            life.awaits = None;
+            self.wake(parent, cpu, Some(task));
+        }
     }
 
     /// Ends all tasks of a template but the running one, on the handling CPU.

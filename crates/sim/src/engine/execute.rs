@@ -1,6 +1,6 @@
 //! Tasks' programs: what each step takes, and what it does.
 
-use super::{Children, Engine};
+use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
 use crate::hook::Hook;
@@ -432,20 +432,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if is_thread {
             *self.free_stacks.entry(self.kernel.tasks[task].process).or_default() += 1;
         }
-        if let Some(parent) = self.kernel.parent(task) {
-            let life = &mut self.task_states[parent];
-            life.children -= 1;
-            // `wait` returns for each process; a thread is joined when its turn comes, of which only the last is looked at.
-            let is_awaited = match life.awaits {
-                Some(Children::All) => life.children == 0 || !is_thread,
-                Some(Children::With(program)) => program == self.kernel.tasks[task].program,
-                None => false,
-            };
-            if is_awaited {
-                life.awaits = None;
-                self.wake(parent, cpu, Some(task));
-            }
-        }
+        self.leave_parent(cpu, task);
         self.schedule(cpu, Some(Departure::Exit));
         debug_assert_eq!(self.kernel.tasks[task].state, RunState::Ended);
     }

@@ -9,6 +9,17 @@ use crate::sink::Sink;
 /// Where a task's period is kept, behind the four timers that programs name.
 const PERIOD_TIMER: usize = 4;
 
+/// What a task does whose timer's next time has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhenLate {
+    /// It does not sleep.
+    GoOn,
+    /// Nor does it here, and the timer counts from now.
+    CountFromNow,
+    /// It sleeps until the next time that is still to come.
+    Skip,
+}
+
 impl<P: Policy, S: Sink> Engine<P, S> {
     /// The steps that sleep.
     pub(super) fn sleep_step(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
@@ -18,10 +29,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let ns = between(&mut self.kernel, low_ns, high_ns);
                 self.sleep(cpu, task, ns)
             }
-            Op::SleepUntilPeriod { ns } => self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, false),
-            Op::SleepUntilNextPeriod { ns } => self.sleep_until_next_period(cpu, task, ns),
+            Op::SleepUntilPeriod { ns } => {
+                self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, WhenLate::GoOn)
+            }
+            Op::SleepUntilNextPeriod { ns } => {
+                self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, WhenLate::Skip)
+            }
             Op::Timer { timer, ns, relative } => {
-                self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
+                let when_late = if relative { WhenLate::CountFromNow } else { WhenLate::GoOn };
+                self.sleep_until_timer(cpu, task, usize::from(timer), ns, when_late)
             }
             _ => StepOutcome::Next,
         }
@@ -47,29 +63,22 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         task: usize,
         timer: usize,
         ns: u64,
-        relative: bool,
+        when_late: WhenLate,
     ) -> StepOutcome {
         let now_ns = self.kernel_ns(cpu);
         let started_ns = self.stats.tasks[task].started_ns;
         let last_ns = &mut self.task_states[task].timers_ns.get_or_insert_default()[timer];
-        let due_ns = last_ns.unwrap_or(started_ns) + ns;
-        let late = due_ns <= now_ns;
-        *last_ns = Some(if late && relative { now_ns } else { due_ns });
-        if late {
+        let next_ns = last_ns.unwrap_or(started_ns) + ns;
+        let is_late = next_ns <= now_ns;
+        let (due_ns, sleeps) = match when_late {
+            WhenLate::Skip => (next_ns + now_ns.saturating_sub(next_ns).div_ceil(ns) * ns, true),
+            WhenLate::CountFromNow if is_late => (now_ns, false),
+            WhenLate::CountFromNow | WhenLate::GoOn => (next_ns, !is_late),
+        };
+        *last_ns = Some(due_ns);
+        if !sleeps {
             return StepOutcome::Next;
         }
-        self.set_timer(task, due_ns);
-        StepOutcome::Wait { again: false }
-    }
-
-    /// The same until the next multiple of a period that is still to come.
-    fn sleep_until_next_period(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
-        let now_ns = self.kernel_ns(cpu);
-        let started_ns = self.stats.tasks[task].started_ns;
-        let last_ns = &mut self.task_states[task].timers_ns.get_or_insert_default()[PERIOD_TIMER];
-        let next_ns = last_ns.unwrap_or(started_ns) + ns;
-        let due_ns = next_ns + now_ns.saturating_sub(next_ns).div_ceil(ns) * ns;
-        *last_ns = Some(due_ns);
         self.set_timer(task, due_ns);
         StepOutcome::Wait { again: false }
     }

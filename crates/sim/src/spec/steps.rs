@@ -126,14 +126,8 @@ impl<'a> Parser<'a, '_> {
                 (ns, None) => Op::Sleep { ns },
                 (low_ns, Some(high_ns)) => Op::SleepBetween { low_ns, high_ns },
             },
-            "period" => match self.times(at)? {
-                (ns @ 1.., None) => Op::SleepUntilPeriod { ns },
-                _ => return Err(Fault::new(at.clone(), "expected period and one time above 0")),
-            },
-            "every" => match self.times(at)? {
-                (ns @ 1.., None) => Op::SleepUntilNextPeriod { ns },
-                _ => return Err(Fault::new(at.clone(), "expected every and one time above 0")),
-            },
+            "period" => Op::SleepUntilPeriod { ns: self.time_above_0(at, word)? },
+            "every" => Op::SleepUntilNextPeriod { ns: self.time_above_0(at, word)? },
             "send" => Op::Send { pipe: self.name(at, "pipe", &names.pipes)?, bytes: self.bytes(at)? },
             "receive" => Op::Receive { pipe: self.name(at, "pipe", &names.pipes)?, bytes: self.bytes(at)? },
             "lock" => Op::Lock { lock: self.name(at, "lock", &names.locks)? },
@@ -150,10 +144,7 @@ impl<'a> Parser<'a, '_> {
             }
             "share" => {
                 let team = self.name(at, "team", &names.teams)?;
-                match self.times(at)? {
-                    (piece_ns @ 1.., None) => Op::Share { team, piece_ns },
-                    _ => return Err(Fault::new(at.clone(), "expected share, a team and one time above 0")),
-                }
+                Op::Share { team, piece_ns: self.time_above_0(at, "share, a team")? }
             }
             "join" => Op::Join { team: self.name(at, "team", &names.teams)? },
             "attend" => Op::Attend { team: self.name(at, "team", &names.teams)? },
@@ -260,6 +251,14 @@ impl<'a> Parser<'a, '_> {
             ));
         }
         Ok((low_ns, Some(high_ns)))
+    }
+
+    /// One time; `before` is what stands before it.
+    fn time_above_0(&mut self, step: &Range<usize>, before: &str) -> Result<u64, Fault> {
+        match self.times(step)? {
+            (ns @ 1.., None) => Ok(ns),
+            _ => Err(Fault::new(step.clone(), format!("expected {before} and one time above 0"))),
+        }
     }
 
     fn count(&mut self, step: &Range<usize>, what: &str) -> Result<u32, Fault> {
